@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from headrace.predict.tuning import Tuned, tune
     from headrace.record.annotation import annotate
     from headrace.record.get_next import get_next
+    from headrace.record.params import params
     from headrace.record.steps import step, trace_steps
     from headrace.results import timeline
+    from headrace.results.runs_table import runs
     from headrace.results.timeline import trace_handler
     from headrace.traces.memory import MemorySnapshot
     from headrace.traces.table import Table
@@ -72,6 +74,8 @@ __all__ = [
     "native_body",
     "open_device",
     "operator",
+    "params",
+    "runs",
     "session",
     "source",
     "step",
@@ -100,6 +104,8 @@ _LATER = {
     "get_next": "headrace.record.get_next",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
+    "params": "headrace.record.params",
+    "runs": "headrace.results.runs_table",
     "source": "headrace.pipeline",
     "step": "headrace.record.steps",
     "trace_handler": "headrace.results.timeline",

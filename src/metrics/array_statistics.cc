@@ -22,7 +22,7 @@ struct Vector {
   static constexpr std::size_t kLanes = 16 / sizeof(Real);
 };
 
-/// Number by number; of a block in which one is not finite, or a square is too large.
+/// Number by number: what no whole vector is left for, and blocks with squares that are too large.
 template <class Real>
 void add_slowly(const Real* from, std::size_t count, Moments& into) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -39,49 +39,86 @@ void add_slowly(const Real* from, std::size_t count, Moments& into) {
   }
 }
 
-/// A whole number of four vectors. What is not finite shows in the sums, so it is not looked for.
+/// What a block has so far, in four chains, which hide what an addition takes.
+template <class Real>
+struct Chains {
+  using V = typename Vector<Real>::Of;
+  static constexpr std::size_t kCount = 4;
+  static constexpr std::size_t kLanes = Vector<Real>::kLanes;
+  static constexpr std::size_t kStep = kCount * kLanes;
+
+  std::array<V, kCount> low;
+  std::array<V, kCount> high;
+  std::array<V, kCount> sums{};
+  std::array<V, kCount> squares{};
+  std::array<V, kCount> nonfinite{};
+
+  Chains() {
+    for (V& each : low) each = V{} + std::numeric_limits<Real>::infinity();
+    for (V& each : high) each = V{} - std::numeric_limits<Real>::infinity();
+  }
+
+  void add(std::size_t k, V x) {
+    low[k] = x < low[k] ? x : low[k];
+    high[k] = x > high[k] ? x : high[k];
+    sums[k] += x;
+    squares[k] += x * x;
+  }
+  /// The same of the finite numbers among them.
+  void add_finite(std::size_t k, V x) {
+    const auto finite = (x - x) == 0;
+    const V kept = finite ? x : V{};
+    low[k] = finite ? (x < low[k] ? x : low[k]) : low[k];
+    high[k] = finite ? (x > high[k] ? x : high[k]) : high[k];
+    sums[k] += kept;
+    squares[k] += kept * kept;
+    nonfinite[k] += finite ? V{} : V{} + 1;
+  }
+
+  /// False: a number that is not finite, or a square that is too large, made the sums useless.
+  bool give(std::size_t count, Moments& into) const {
+    Moments block;
+    double odd = 0;
+    for (std::size_t k = 0; k < kCount; ++k) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        block.sum += static_cast<double>(sums[k][lane]);
+        block.squares += static_cast<double>(squares[k][lane]);
+        block.min = std::min(block.min, static_cast<double>(low[k][lane]));
+        block.max = std::max(block.max, static_cast<double>(high[k][lane]));
+        odd += static_cast<double>(nonfinite[k][lane]);
+      }
+    }
+    if (!std::isfinite(block.sum) || !std::isfinite(block.squares)) return false;
+    block.nonfinite = static_cast<std::uint64_t>(odd);
+    block.finite = count - block.nonfinite;
+    into.add(block);
+    return true;
+  }
+};
+
+/// A whole number of steps. What is not finite shows in the sums, so it is not looked for at first.
 template <class Real>
 void add_block(const Real* from, std::size_t count, Moments& into) {
-  using V = typename Vector<Real>::Of;
-  constexpr std::size_t kLanes = Vector<Real>::kLanes;
-  constexpr std::size_t kChains = 4;  // hides what an addition takes
-  std::array<V, kChains> low, high;
-  std::array<V, kChains> sums{}, squares{};
-  for (std::size_t k = 0; k < kChains; ++k) std::memcpy(&low[k], from + k * kLanes, sizeof(V));
-  high = low;
-  for (std::size_t i = 0; i < count; i += kChains * kLanes) {
-    for (std::size_t k = 0; k < kChains; ++k) {
-      V x;
-      std::memcpy(&x, from + i + k * kLanes, sizeof(V));
-      low[k] = x < low[k] ? x : low[k];
-      high[k] = x > high[k] ? x : high[k];
-      sums[k] += x;
-      squares[k] += x * x;
+  using Block = Chains<Real>;
+  const auto pass = [&](auto add) {
+    Block block;
+    for (std::size_t i = 0; i < count; i += Block::kStep) {
+      for (std::size_t k = 0; k < Block::kCount; ++k) {
+        typename Block::V x;
+        std::memcpy(&x, from + i + k * Block::kLanes, sizeof x);
+        add(block, k, x);
+      }
     }
-  }
-  double sum = 0;
-  double square = 0;
-  double least = std::numeric_limits<double>::infinity();
-  double most = -least;
-  for (std::size_t k = 0; k < kChains; ++k) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      sum += static_cast<double>(sums[k][lane]);
-      square += static_cast<double>(squares[k][lane]);
-      least = std::min(least, static_cast<double>(low[k][lane]));
-      most = std::max(most, static_cast<double>(high[k][lane]));
-    }
-  }
-  if (!std::isfinite(sum) || !std::isfinite(square)) return add_slowly(from, count, into);
-  into.finite += count;
-  into.min = std::min(into.min, least);
-  into.max = std::max(into.max, most);
-  into.sum += sum;
-  into.squares += square;
+    return block.give(count, into);
+  };
+  if (pass([](Block& block, std::size_t k, typename Block::V x) { block.add(k, x); })) return;
+  if (pass([](Block& block, std::size_t k, typename Block::V x) { block.add_finite(k, x); })) return;
+  add_slowly(from, count, into);
 }
 
 template <class Real>
 void add_reals(const Real* from, std::size_t count, Moments& into) {
-  constexpr std::size_t kStep = 4 * Vector<Real>::kLanes;
+  constexpr std::size_t kStep = Chains<Real>::kStep;
   while (count >= kStep) {
     const std::size_t block = std::min(count - count % kStep, kBlock);
     add_block(from, block, into);

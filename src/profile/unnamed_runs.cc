@@ -26,13 +26,20 @@ bool is_own_folder(const fs::path& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 
+/// What was found in watched data, and the parameters of the script (python/headrace/results).
+bool is_of_python(const std::string& name) {
+  const bool watched = name.find(".watch-") != std::string::npos;
+  return name.ends_with(".params.json") ||
+         (watched && (name.ends_with(".json") || name.ends_with(".json.new")));
+}
+
 /// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.
 bool is_ours(const std::string& name) {
   constexpr std::array<std::string_view, 3> kSuffixes = {kSegmentSuffix, ".live", kLiveSegmentSuffix};
   if (name == "timeline.json.gz" || name == "headrace-page.html" || is_half_copy(name)) return true;
   return name.starts_with("rank") &&
-         std::any_of(kSuffixes.begin(), kSuffixes.end(),
-                     [&](std::string_view suffix) { return name.ends_with(suffix); });
+         (is_of_python(name) || std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                                            [&](std::string_view suffix) { return name.ends_with(suffix); }));
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {

@@ -9,16 +9,30 @@ from pathlib import Path
 from typing import NoReturn
 
 from headrace.common.launcher import speaks_for_job
+from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
 from headrace.record.session import CEILING, enabled
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment, records_already
-from headrace.run.folder import choose_run_folder
+from headrace.run.folder import RunFolder, choose_run_folder
 from headrace.run.interpreter import python_command
 from headrace.run.page import show_page
 from headrace.run.summary import print_summary, say
 from headrace.watch.watching import WATCH
+
+
+def _keep_parameters(folder: RunFolder, program: Sequence[str]) -> None:
+    """The options of the script, beside its recording, for `headrace runs`."""
+    from headrace.results import script_parameters
+
+    arguments = program[2:] if program[0] == "-m" else program[1:]
+    found = script_parameters.of_command_line(arguments)
+    try:
+        if found and folder.new_segments():
+            script_parameters.write(folder.path, 0, found)
+    except Exception as error:  # the status must still be returned
+        say(f"the options of the script are not kept: {typed_error_line(error)}")
 
 
 def launch(
@@ -49,6 +63,7 @@ def launch(
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:
+        _keep_parameters(folder, program)
         report = print_summary(folder, ending(status, time.monotonic() - began), ceiling)
         if open_page and report is not None:
             show_page(report, folder.path)

@@ -23,6 +23,7 @@ from headrace.show.cli.env import env
 from headrace.show.cli.mcp import mcp
 from headrace.show.cli.report import report
 from headrace.show.cli.run import run
+from headrace.show.cli.runs import runs
 from headrace.show.cli.timeline import timeline
 from headrace.show.cli.top import top
 from headrace.show.cli.trace import trace
@@ -91,6 +92,7 @@ main.add_command(demo)
 main.add_command(run)
 main.add_command(env)
 main.add_command(report)
+main.add_command(runs)
 main.add_command(check)
 main.add_command(compare)
 main.add_command(cluster)

@@ -11,8 +11,9 @@ _MOST_SAMPLES = 1 << 16
 _LEAST_SAMPLES = 16
 _SHARE = 0.01
 _LEAST_ROW_BYTES = 64
-#: Of what workers that all read everything would give.
-_NEARLY = 0.9
+#: Of a stream that several workers read whole; of data with few different samples, more come twice in one worker.
+_SHARE_OF_STREAM = 0.05
+_WITHIN = 0.25
 
 
 class Duplicates(Check):
@@ -24,9 +25,11 @@ class Duplicates(Check):
         self._begin()
 
     def _begin(self) -> None:
-        self._seen: set[Any] = set()
+        #: The worker that a sample came from first.
+        self._seen: dict[Any, int] = {}
         self._count = 0
         self._again: list[Any] = []
+        self._from_another = 0
         self._first = 0
 
     def begin_epoch(self, epoch: int) -> None:
@@ -34,7 +37,7 @@ class Duplicates(Check):
         self._begin()
 
     def draw(self, step: int, epoch: int, indices: list[Any]) -> None:
-        self._take(step, indices)
+        self._take(step, indices, -1)
 
     def see(self, seen: Seen) -> None:
         if seen.indices is not None or not seen.fields:
@@ -45,19 +48,20 @@ class Duplicates(Check):
         constant = set(field.constant_rows)
         self._by_index = False
         hashes = field.row_hashes(0)
-        self._take(seen.step, [one for row, one in enumerate(hashes) if row not in constant])
+        self._take(seen.step, [one for row, one in enumerate(hashes) if row not in constant], seen.worker)
 
-    def _take(self, step: int, samples: list[Any]) -> None:
+    def _take(self, step: int, samples: list[Any], worker: int) -> None:
         if self._count >= _MOST_SAMPLES:
             return
         for one in samples:
             key = one if isinstance(one, (int, str)) else str(one)
             self._count += 1
-            if key in self._seen:
-                self._first = self._first if self._again else step
-                self._again.append(key)
-            else:
-                self._seen.add(key)
+            if key not in self._seen:
+                self._seen[key] = worker
+                continue
+            self._first = self._first if self._again else step
+            self._again.append(key)
+            self._from_another += self._seen[key] != worker
 
     def judge(self) -> None:
         if self._count < _LEAST_SAMPLES or len(self._again) < max(2, _SHARE * self._count):
@@ -82,13 +86,15 @@ class Duplicates(Check):
         )
 
     def _judge_contents(self, share: float, figures: dict[str, float]) -> None:
-        workers = self.loop.workers
-        undivided = workers > 1 and share > _NEARLY * (1 - 1 / workers)
+        within = len(self._again) - self._from_another
+        undivided = (
+            self._from_another > _SHARE_OF_STREAM * self._count and within < _WITHIN * self._from_another
+        )
         self.loop.tell(
             "duplicates_in_epoch",
             "dataset",
             f"{share:.0%} of an epoch's samples were there before in it"
-            + (f": each of the {workers} workers reads all of the data" if undivided else ""),
+            + (f": each of the {self.loop.workers} workers reads all of the data" if undivided else ""),
             fault=undivided,
             cure="Divide the stream: take every n-th item by torch.utils.data.get_worker_info()"
             if undivided

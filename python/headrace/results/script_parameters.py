@@ -1,0 +1,67 @@
+"""The parameters of a script: those of its command line, and those that it names itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace.common.folder_files import read_file
+from headrace.errors import Error
+
+_MAX_BYTES = 1 << 20
+_MOST = 200
+_LONGEST = 200
+#: Values of such names are nobody's business.
+_SECRET = re.compile(r"pass|secret|token|credential|api.?key|auth", re.IGNORECASE)
+_OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?$", re.DOTALL)
+_ASSIGNED = re.compile(r"\+{0,2}(?P<name>[A-Za-z_][\w.]*)=(?P<value>.*)$", re.DOTALL)
+
+
+def of_command_line(arguments: Sequence[str]) -> dict[str, str]:
+    """``--lr 0.1``, ``--lr=0.1``, ``lr=0.1``, ``--amp``: by name, without dashes. Secrets are left out."""
+    found: dict[str, str] = {}
+    waiting = ""
+    for argument in arguments:
+        option = _OPTION.match(argument)
+        if option:
+            waiting = option["name"].replace("-", "_")
+            found[waiting] = "True" if option["value"] is None else option["value"]
+            waiting = waiting if option["value"] is None else ""
+        elif waiting:
+            found[waiting] = argument
+            waiting = ""
+        elif assigned := _ASSIGNED.match(argument):
+            found[assigned["name"]] = assigned["value"]
+    return cleaned(found)
+
+
+def cleaned(parameters: dict[str, Any]) -> dict[str, str]:
+    """As texts that a table can show; without secrets."""
+    known = [(str(name)[:60], str(value)[:_LONGEST]) for name, value in parameters.items()]
+    return dict([one for one in known if not _SECRET.search(one[0])][:_MOST])
+
+
+def _file(run: str, rank: int) -> Path:
+    return Path(run) / f"rank{rank}.params.json"
+
+
+def write(run: str, rank: int, parameters: dict[str, str]) -> None:
+    """Adds to what the run folder has; raises OSError where that cannot be written."""
+    known = {**read(run, rank), **parameters}
+    path = _file(run, rank)
+    temporary = path.with_suffix(f".json.{os.getpid()}")
+    temporary.write_text(json.dumps(known), encoding="utf-8")
+    temporary.replace(path)
+
+
+def read(run: str | os.PathLike[str], rank: int = 0) -> dict[str, str]:
+    """Those of a run folder; empty where there are none, or the file is damaged."""
+    try:
+        known = json.loads(read_file(_file(os.fspath(run), rank), _MAX_BYTES))
+    except (Error, OSError, ValueError, RecursionError):
+        return {}
+    return cleaned(known) if isinstance(known, dict) else {}
