@@ -11,7 +11,7 @@ _MOST_SAMPLES = 1 << 16
 _LEAST_SAMPLES = 16
 _SHARE = 0.01
 _LEAST_ROW_BYTES = 64
-#: Of a stream that several workers read whole; of data with few different samples, more come twice in one worker.
+#: Of a stream that several workers read whole; where the data repeats itself, it does so in one worker, too.
 _SHARE_OF_STREAM = 0.05
 _WITHIN = 0.25
 
