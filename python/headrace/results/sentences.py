@@ -43,9 +43,14 @@ def risks(report: Report) -> list[str]:
     return [plain(f"{one.risk.replace('_', ' ')}: {one.says}") for one in report.diagnosis.risks]
 
 
+def faults(report: Report) -> list[str]:
+    """What is wrong with the data and the training; notes are left to the report."""
+    return [plain(f"{one.kind}: {one.says}") for one in report.findings if one.severity == "fault"]
+
+
 def one_line(report: Report) -> str:
-    """Verdict, cost, the first advice, and every risk."""
-    parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report)]
+    """Verdict, cost, the first advice, every risk and fault."""
+    parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report), *faults(report)]
     return " | ".join(parts)
 
 

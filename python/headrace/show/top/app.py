@@ -10,7 +10,7 @@ from rich.text import Text
 from headrace.common.plain import error_line, plain
 from headrace.errors import Error, UsageError
 from headrace.results.library import ReportState
-from headrace.results.sentences import advice, cost, risks, share, verdict
+from headrace.results.sentences import advice, cost, faults, risks, share, verdict
 from headrace.show.top import words
 from headrace.show.top.followed import Followed
 
@@ -190,4 +190,6 @@ def _said(state: ReportState) -> Text:
         said.append(f"\ndo: {one}")
     for one in risks(report):
         said.append(f"\nrisk, {one}", style="bold red")
+    for one in faults(report):
+        said.append(f"\nfault, {one}", style="bold red")
     return said
