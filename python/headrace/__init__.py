@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headrace.results import timeline
     from headrace.results.runs_table import runs
     from headrace.results.timeline import trace_handler
+    from headrace.traces.dumps import check_dump
     from headrace.traces.memory import MemorySnapshot
     from headrace.traces.table import Table
     from headrace.traces.trace import Trace
@@ -67,6 +68,7 @@ __all__ = [
     "__version__",
     "annotate",
     "ceiling",
+    "check_dump",
     "compare",
     "export",
     "generator",
@@ -99,6 +101,7 @@ _LATER = {
     "Tuned": "headrace.predict.tuning",
     "annotate": "headrace.record.annotation",
     "ceiling": "headrace.predict.replay",
+    "check_dump": "headrace.traces.dumps",
     "compare": "headrace.predict.comparison",
     "generator": "headrace.pipeline",
     "get_next": "headrace.record.get_next",

@@ -13,6 +13,10 @@ from headrace.predict.comparison import check_slowdown
 from headrace.results.ranks import RankWait, ranks_of
 from headrace.results.report import Report
 from headrace.show.cli.compare import load_both
+from headrace.traces.dumps import is_dump
+
+#: Of a dump; what follows the first one is mostly its consequence.
+_MOST_TENSORS = 10
 
 
 @click.command()
@@ -50,7 +54,9 @@ def check(
     if max_wait_share is None and baseline is None and not no_faults:
         raise click.UsageError("give --max-wait-share SHARE, --baseline OTHER, --no-faults, or several")
     held = max_wait_share is None or _waits_at_most(run, max_wait_share, loader, rank)
-    if no_faults:
+    if no_faults and is_dump(run):
+        held = _has_sound_tensors(run) and held
+    elif no_faults:
         held = _has_no_faults(run, loader, rank) and held
     if baseline is not None:
         held = _is_as_fast(run, baseline, max_slowdown, loader, rank) and held
@@ -79,6 +85,21 @@ def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: in
             verdict = Report.load(run, loader=one.loader, rank=one.rank).diagnosis.summary
             click.echo(f"FAILED  {said}: {plain(verdict)}")
     return all(one.starved_share <= max_wait_share for one in measured)
+
+
+def _has_sound_tensors(dump: str) -> bool:
+    """Of a folder with tensors that MindSpore or msprobe dumped."""
+    from headrace.traces.dumps import check_dump
+
+    rows = list(check_dump(dump).rows())
+    for row in rows[:_MOST_TENSORS]:
+        where = f"step {row['step']}, rank {row['rank']}, {row['operator']}, {row['tensor']}"
+        click.echo(f"FAILED  {row['kind']}: {plain(where)}: {row['says']}")
+    if len(rows) > _MOST_TENSORS:
+        click.echo(f"        and {len(rows) - _MOST_TENSORS} more")
+    if not rows:
+        click.echo("ok      nothing is wrong with the dumped tensors")
+    return not rows
 
 
 def _has_no_faults(run: str, loader: str | None, rank: int | None) -> bool:
