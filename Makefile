@@ -26,7 +26,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench verdicts bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
   docs lint tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -120,6 +120,14 @@ test-python: setup torch  ## Python tests; the wheel's test runs where `make whe
 	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
 	  $(VENV)/python -m pytest -m "not alone" --last-failed
 	$(VENV)/python -m pytest -m alone
+
+# What other systems get, built here.
+readers: setup  ## the native module without recording, as macOS and Windows have it, and its tests
+	@mkdir -p build && cmake -G Ninja -S . -B build/readers -DHEADRACE_RECORDING=OFF -DHEADRACE_PYTHON=ON \
+	  -DCMAKE_UNITY_BUILD=ON -DCMAKE_BUILD_TYPE=Release -DHEADRACE_WERROR=$(HEADRACE_WERROR) \
+	  >build/configure-readers.log 2>&1 || { cat build/configure-readers.log; exit 1; }
+	cmake --build build/readers --target _core
+	HEADRACE_READERS=build/readers/python $(VENV)/python -m pytest tests/python/test_readers.py
 
 fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
 	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)

@@ -32,7 +32,11 @@ endif()
 
 # A program should name the libraries that it uses, and no others: a wheel carries what is named. It should hold the
 # functions that it calls, and no others: a folder's files are one unit, and so all in or all out otherwise.
-add_link_options(LINKER:--as-needed LINKER:--gc-sections)
+if(headrace_linux)
+  add_link_options(LINKER:--as-needed LINKER:--gc-sections)
+elseif(APPLE)
+  add_link_options(LINKER:-dead_strip)
+endif()
 add_compile_options(-ffunction-sections -fdata-sections)
 
 # Warnings for our own targets; not PUBLIC, a user's build keeps its own rules.

@@ -8,13 +8,15 @@
 #include <memory>
 #include <utility>
 
-#include "headrace/profile/probes.h"
 #include "interpreter_lock.h"
 
 namespace headrace::profile {
 class BatchTracker;
 class DeliveryWriter;
 class IteratorWatch;
+class LoaderHandle;
+class OperatorHandle;
+class QueueHandle;
 class Relay;
 }  // namespace headrace::profile
 
@@ -124,6 +126,9 @@ inline PyObject* reduced_to(PyObject* object) {
   const Owned itself = imported("headrace.record.operator", "itself");
   return itself ? Py_BuildValue("O(O)", itself.get(), object) : nullptr;
 }
+
+/// Whatever records, and the attribute RECORDS: whether this module does.
+void add_recording(PyObject* module);
 
 // Each adds its type to the module.
 bool add_timed_callable(PyObject* module);

@@ -4,8 +4,8 @@
 // portable wheels are built, has none, and its `catch (...)` does not see it: there only destructors run.
 #pragma once
 
-#include <unistd.h>
-
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <version>  // says which library this is
 
@@ -20,7 +20,7 @@ namespace headrace::python {
 
 /// Sleeps until the process is gone.
 [[noreturn]] inline void park() noexcept {
-  for (;;) pause();
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(24));
 }
 
 /// What `call` returns. Where the thread is unwound meanwhile, it is parked instead. Free, or nearly so, where nothing

@@ -9,6 +9,8 @@ _T = TypeVar("_T")
 _StrPath = str | os.PathLike[str]
 
 __version__: str
+#: False: this build only reads, and has nothing of what records.
+RECORDS: bool
 
 #: Flags of an `OperatorHandle`.
 WRAPPED_OBJECT: int

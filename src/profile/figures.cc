@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headrace/profile/process_identity.h"
-#include "host_storage.h"
+#include "profile/file_systems.h"
 #include "profile/member_count.h"
 #include "profile/totals.h"
 

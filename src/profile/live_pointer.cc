@@ -1,16 +1,13 @@
 #include "headrace/profile/live_pointer.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <ios>
 #include <sstream>
 
-#include "headrace/profile/private_folder.h"
 #include "headrace/profile/process_identity.h"
+#include "headrace/profile/regular_file.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 namespace {

@@ -1,18 +1,15 @@
 #include "headrace/profile/output_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 namespace {
@@ -113,8 +110,13 @@ void OutputFile::commit() {
     close(std::exchange(file_, -1));
     return;
   }
-  if (close(std::exchange(file_, -1)) != 0 || std::rename(beside_.c_str(), target_.c_str()) != 0) {
-    const int error = errno;
+  int error = close(std::exchange(file_, -1)) == 0 ? 0 : errno;
+  if (error == 0) {
+    std::error_code renamed;
+    fs::rename(beside_, target_, renamed);  // std::rename replaces no file on Windows
+    error = renamed.default_error_condition().value();
+  }
+  if (error != 0) {
     unlink(beside_.c_str());
     fail(error);
   }

@@ -1,15 +1,13 @@
 #include "headrace/profile/regular_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 
 #include "headrace/profile/errors.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 namespace {
@@ -38,7 +36,7 @@ RegularFile::RegularFile(const std::string& path) : path_(path) {
     throw FormatError(path, error == ENOENT ? "no such file" : std::strerror(error));
   }
   if (is_given_descriptor(path)) {
-    fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+    let_reads_wait(descriptor_);
   } else if (!S_ISREG(info.st_mode)) {
     close(descriptor_);
     throw FormatError(path, std::string(kind_of(info.st_mode)) + ", not a regular file");
@@ -68,6 +66,18 @@ std::string RegularFile::read_all(std::uint64_t most) const {
 
 std::string read_regular_file(const std::string& path, std::uint64_t most) {
   return RegularFile(path).read_all(most);
+}
+
+std::string read_short(int fd) {
+  std::array<char, 8192> text{};
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t got = ::read(fd, text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  return {text.data(), length};
 }
 
 }  // namespace headrace::profile

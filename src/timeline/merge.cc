@@ -1,11 +1,11 @@
 #include "headrace/timeline/merge.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <limits>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "headrace/profile/errors.h"
@@ -26,9 +26,9 @@ constexpr std::int64_t kPidStep = 100'000'000;
 constexpr std::int64_t kFirstPid = 2'000'000'000;
 
 std::uint64_t file_size(const std::string& path) {
-  struct stat info{};
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size)
-                                                                 : 0;
+  std::error_code unknown;
+  const std::uint64_t bytes = std::filesystem::file_size(path, unknown);  // of a regular file
+  return unknown ? 0 : bytes;
 }
 
 /// A device trace as it will stand in the merged file.

@@ -1,21 +1,18 @@
 #include "headrace/trace/byte_source.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "profile/file_calls.h"
 
 namespace headrace::trace {
 
 FileBytes::FileBytes(std::string path, std::atomic<std::uint64_t>* bytes_read)
     : path_(std::move(path)), file_(path_), bytes_read_(bytes_read) {
-  // A hint: the file is read once from front to back. Pipes refuse it, which does not matter.
-  posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  profile::read_ahead(file_.descriptor());
 }
 
 std::size_t FileBytes::read(std::span<char> into) {

@@ -1,9 +1,5 @@
 #include "trace/database_copy.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +9,7 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
+#include "profile/file_calls.h"
 
 namespace headrace::trace {
 namespace {
@@ -29,13 +26,12 @@ std::string log_of(const std::string& path) { return path + "-wal"; }
 
 /// Changes if rows are moved from the log to the database; not if rows are appended to the log.
 struct State {
-  std::array<std::int64_t, 3> database{};
+  std::array<std::int64_t, 2> database{};
   std::array<char, 32> log_header{};
 
   State(int database_file, int log_file) {
     struct stat info{};
-    if (fstat(database_file, &info) == 0)
-      database = {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+    if (fstat(database_file, &info) == 0) database = {info.st_size, profile::modified_ns(info)};
     if (pread(log_file, log_header.data(), log_header.size(), 0) < 0) log_header = {};
   }
   bool operator==(const State&) const = default;

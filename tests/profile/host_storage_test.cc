@@ -1,9 +1,10 @@
 // Which sleep is a wait for files, and on which file system: from texts of the kernel.
-#include "../../src/profile/host_storage.h"
+#include "../../src/profile/recording/host_storage.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "../../src/profile/file_systems.h"
 #include "headrace/profile/host/kernel_text.h"
 
 namespace headrace::profile {

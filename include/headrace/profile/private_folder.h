@@ -41,7 +41,5 @@ class PrivateFolder {
 
 /// What such an opened file must be: regular, of this user, and known by no other name.
 bool is_own_file(int fd) noexcept;
-/// Up to 8 KiB of an open file.
-std::string read_short(int fd);
 
 }  // namespace headrace::profile

@@ -40,4 +40,7 @@ class RegularFile {
 /// The same in one call.
 std::string read_regular_file(const std::string& path, std::uint64_t most);
 
+/// Up to 8 KiB of an open file.
+std::string read_short(int fd);
+
 }  // namespace headrace::profile

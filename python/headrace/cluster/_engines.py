@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -12,10 +11,12 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import summarise_or_say
+from headrace.common.cores import usable_cores
 from headrace.common.plain import error_line
 from headrace.errors import UsageError
 
@@ -63,14 +64,17 @@ class _Context(SpawnContext):
 
 
 def _pool(most: int) -> ProcessPoolExecutor:
-    workers = max(1, min(len(os.sched_getaffinity(0)), most))
+    workers = max(1, min(usable_cores(), most))
     return ProcessPoolExecutor(workers, mp_context=_context())
 
 
 def _context() -> BaseContext:
     """A new interpreter takes 0.15 s. A fork takes 5 ms, but it may hang if the process has other threads."""
-    with os.scandir("/proc/self/task") as threads:
-        return get_context("fork") if len(list(threads)) == 1 else _Context()
+    try:
+        threads = len(list(Path("/proc/self/task").iterdir()))
+    except OSError:  # not Linux
+        return _Context()
+    return get_context("fork") if threads == 1 else _Context()
 
 
 def _map(

@@ -15,6 +15,10 @@ from headrace.errors import FormatError
 
 _KINDS = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
 
+# Windows has none of these files to beware of, and none of the flags.
+_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"))
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
 
 def open_file(path: str | os.PathLike[str], follow: bool = True) -> BinaryIO:
     """The file, open for reading. Raises FormatError with the reason for anything that is no regular file.
@@ -22,7 +26,7 @@ def open_file(path: str | os.PathLike[str], follow: bool = True) -> BinaryIO:
     follow: False refuses links, too.
     """
     name = os.fspath(path)
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+    flags = _FLAGS if follow else _FLAGS | _NO_LINKS
     try:
         descriptor = os.open(name, flags)
     except OSError as error:

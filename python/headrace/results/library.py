@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace.common.cores import usable_cores
 from headrace.common.plain import error_line
 from headrace.errors import Error
 from headrace.results.ranks import most_starving, ranks_of
@@ -97,7 +98,7 @@ class Library:
         self._tunings = tunings
         self._lock = threading.Lock()
         self._folder = RunsFolder(self.root, tunings)
-        self._pool = ThreadPoolExecutor(min(_READERS, len(os.sched_getaffinity(0))))
+        self._pool = ThreadPoolExecutor(min(_READERS, usable_cores()))
         #: By run: its summary, on its way.
         self._reading: dict[str, Future[Summary]] = {}
         self._summaries: dict[str, tuple[Any, Summary]] = {}

@@ -16,6 +16,7 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
+from headrace.common.recording import RECORDS
 from headrace.errors import Error, FormatError, UsageError
 from headrace.traces.files import fetch, is_url, traces_in
 
@@ -162,16 +163,18 @@ def _session_of(loader: Any) -> _core.Session | None:
     return None
 
 
-def _segments_of(run: Any) -> tuple[list[str], Path | None]:
-    """Paths of the segments, and the run folder if there is one."""
+def _session_of_run(run: Any) -> _core.Session | None:
     if isinstance(getattr(run, "run", None), _core.Session):
         run = run.run  # of `Session`
-    session = run if isinstance(run, _core.Session) else None
-    if session is None and not isinstance(run, (str, os.PathLike)):
-        session = _session_of(run)
+    return run if isinstance(run, _core.Session) else _session_of(run)
+
+
+def _segments_of(run: Any) -> tuple[list[str], Path | None]:
+    """Paths of the segments, and the run folder if there is one."""
+    if not isinstance(run, (str, os.PathLike)):
+        session = _session_of_run(run) if RECORDS else None
         if session is None:
             raise UsageError(f"run is a run folder, a .hrseg segment or a wrapped loader, not {run!r}")
-    if session is not None:
         folder = Path(session.run) if session.run else None
         if session.live_path and Path(session.live_path).exists():
             return [session.live_path], folder

@@ -1,0 +1,147 @@
+// A loader's fetch(index): while it runs, the user's dataset, transforms and collate function are timed ones;
+// before and after it everything is the user's own.
+#include <Python.h>
+
+#include <vector>
+
+#include "crossing.h"
+#include "headrace/metrics/clock.h"
+#include "headrace/profile/worker_pauses.h"
+#include "recording/function_sample.h"
+#include "recording/heap_type.h"
+
+namespace headrace::python {
+namespace {
+
+/// One place that holds a timed object while a batch is fetched.
+struct Swap {
+  PyObject* container;  ///< a list, a dict, or an object that has the attribute; null: the fetcher
+  PyObject* key;
+  PyObject* bare;
+  PyObject* timed;
+};
+
+/// A few batches early on, where a batch takes long enough for names of functions to mean something.
+class SampledBatches {
+ public:
+  /// Around `fetch`, which returns a batch.
+  template <class Fetch>
+  PyObject* around(Fetch&& fetch) {
+    const bool samples = last_ns_ >= kLongEnough_ns && sample_.begin();
+    const std::int64_t begun_ns = metrics::Clock::now_ns();
+    PyObject* batch = fetch();
+    last_ns_ = metrics::Clock::now_ns() - begun_ns;
+    if (samples) sample_.end();
+    ++seen_;
+    return batch;
+  }
+  bool enough() const noexcept { return seen_ >= kMaxBatches || sample_.elapsed_ns() >= kEnough_ns; }
+
+ private:
+  static constexpr std::int64_t kLongEnough_ns = 2'000'000;
+  static constexpr std::int64_t kEnough_ns = 100'000'000;
+  static constexpr int kMaxBatches = 10;
+
+  FunctionSample sample_;
+  std::int64_t last_ns_ = 0;
+  int seen_ = 0;
+};
+
+struct TimedFetch {
+  Owned function;  ///< of the fetcher's class
+  Owned fetcher;   ///< weak: it holds us in its attributes
+  Owned plan;      ///< the tuples that `swaps` points into
+  std::vector<Swap> swaps;
+  std::shared_ptr<SampledBatches> sampled;  ///< null: none, or enough
+
+  static constexpr const char* kName = "headrace._core.TimedFetch";
+  static constexpr auto kReferences =
+      std::array{&TimedFetch::function, &TimedFetch::fetcher, &TimedFetch::plan};
+  static constexpr auto kWrapped = &TimedFetch::function;
+
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*);
+  PyObject* call(const Arguments& arguments);
+};
+
+/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile. An object's dict is not asked for:
+/// Python 3.11 and 3.12 would make one, and the object would be slower from then on.
+void put_instead(PyObject* container, PyObject* key, PyObject* from, PyObject* to) {
+  if (PyList_CheckExact(container) != 0) {
+    const Py_ssize_t index = PyLong_AsSsize_t(key);
+    if (index < 0 || index >= PyList_GET_SIZE(container) || PyList_GET_ITEM(container, index) != from) return;
+    PyList_SetItem(container, index, Py_NewRef(to));
+  } else if (PyDict_Check(container) != 0) {
+    if (PyDict_GetItemWithError(container, key) == from) PyDict_SetItem(container, key, to);
+  } else if (const Owned held(PyObject_GenericGetAttr(container, key)); held.get() == from) {
+    PyObject_GenericSetAttr(container, key, to);
+  }
+  PyErr_Clear();
+}
+
+PyObject* TimedFetch::call(const Arguments& arguments) {
+  const Owned target = Owned::ref(PyWeakref_GetObject(fetcher.get()));
+  if (target.get() == Py_None) {
+    PyErr_SetString(PyExc_ReferenceError, "the fetcher of this call is gone");
+    return nullptr;
+  }
+  // The plan may be replaced while the fetch runs (an iterator that the dataset itself makes).
+  const Owned keep = Owned::ref(plan.get());
+  const auto place = [&](const Swap& swap) {
+    return swap.container != nullptr ? swap.container : target.get();
+  };
+  for (const Swap& swap : swaps) put_instead(place(swap), swap.key, swap.bare, swap.timed);
+
+  // One index is what a fetch is asked for.
+  const Py_ssize_t count = arguments.count();
+  PyObject* pair[] = {target.get(), arguments.at(0)};
+  std::vector<PyObject*> more;
+  if (count != 1 || arguments.keywords() != 0) {
+    more.push_back(target.get());
+    more.insert(more.end(), arguments.values, arguments.values + count + arguments.keywords());
+  }
+  const Arguments with_fetcher{more.empty() ? pair : more.data(), static_cast<std::size_t>(count) + 1,
+                               arguments.kwnames};
+  const auto fetch = [&] { return with_fetcher.pass_to(function.get()); };
+  const std::shared_ptr<SampledBatches> samples = sampled;
+  profile::has_data_again();
+  PyObject* batch = samples ? samples->around(fetch) : fetch();
+  // A stream's fetcher says so; what goes wrong in a dataset is another exception.
+  if (batch == nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) != 0) profile::ran_out_of_data();
+  if (samples && samples->enough()) sampled.reset();
+
+  KeptError error;
+  for (auto swap = swaps.rbegin(); swap != swaps.rend(); ++swap)
+    put_instead(place(*swap), swap->key, swap->timed, swap->bare);
+  error.restore();
+  return batch;
+}
+
+/// swaps: a tuple of (container, key, bare, timed), as in Swap; container None: the fetcher. names_functions: a few
+/// early batches are sampled.
+PyObject* TimedFetch::make(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* fetcher = nullptr;
+  PyObject* plan = nullptr;
+  int names_functions = 0;
+  if (!PyArg_ParseTuple(args, "OO!|p", &fetcher, &PyTuple_Type, &plan, &names_functions)) return nullptr;
+  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fetcher)), "fetch"));
+  Owned weak(function ? PyWeakref_NewRef(fetcher, nullptr) : nullptr);
+  if (!weak) return nullptr;
+  std::vector<Swap> swaps;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plan); ++i) {
+    Swap swap{};
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(plan, i), "OOOO", &swap.container, &swap.key, &swap.bare,
+                          &swap.timed))
+      return nullptr;
+    if (swap.container == Py_None) swap.container = nullptr;
+    swaps.push_back(swap);
+  }
+  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), Owned::ref(plan),
+                                      std::move(swaps),
+                                      names_functions != 0 ? std::make_shared<SampledBatches>() : nullptr);
+}
+
+}  // namespace
+
+bool add_timed_fetch(PyObject* module) { return HeapType<TimedFetch>::add(module); }
+
+}  // namespace headrace::python

@@ -1,0 +1,165 @@
+// The iterator that a wrapped loader hands out: yields what the user's iterator yields and times every
+// GetNext.
+#include <Python.h>
+
+#include "crossing.h"
+#include "headrace/profile/relay.h"
+#include "recording/batch_contents.h"
+#include "recording/heap_type.h"
+#include "recording/watched_batches.h"
+
+namespace headrace::python {
+namespace {
+
+/// Batches after which a put is looked for.
+constexpr int kMaxRelayOffers = 4;
+
+/// Another thread may take the batches from a queue, into which this one puts them.
+struct Relayed {
+  std::shared_ptr<profile::LoaderHandle> loader;
+  std::shared_ptr<profile::Relay> relay{};
+  int offers = kMaxRelayOffers;
+  bool active() const { return relay != nullptr && relay->active(); }
+};
+
+struct TimedIterator {
+  Owned owner;  ///< keeps the wrapped loader's record open
+  /// Called before each GetNext: is the awaited batch ready? Where it answers None, it is asked again after it:
+  /// was it? null: the recorded queues tell.
+  Owned ready;
+  std::shared_ptr<profile::LoopRecorder> recorder;
+  Relayed relayed;
+  Owned iterator{};
+  iternextfunc next_item = nullptr;  ///< of the iterator's class
+  unsigned long thread_in_next = 0;  ///< 0: none is, or it is the first GetNext, in which workers start
+  bool delivered = false;
+
+  static constexpr const char* kName = "headrace._core.TimedIterator";
+  static constexpr auto kReferences =
+      std::array{&TimedIterator::iterator, &TimedIterator::owner, &TimedIterator::ready};
+  static constexpr auto kWrapped = &TimedIterator::iterator;
+  /// send, throw, close, gi_frame, _workers ... are those of the user's iterator.
+  static constexpr auto kOwnAttributes = std::to_array<std::string_view>(
+      {"__class__", "__next__", "__iter__", "__wrapped__", "__length_hint__"});
+  static const PyMethodDef kMethods[1];
+
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+  PyObject* next();
+  PyObject* fed_next();
+  PyObject* length_hint(PyObject*);
+  void offer_relay(PyObject* item);
+  void before_end();
+};
+
+using Type = HeapType<TimedIterator>;
+
+/// 1 or 0; -1: not known, or the adapter's question failed (which must not disturb the loop). An interrupt, which
+/// is the loop's, stays set.
+int ask_ready(PyObject* ready) {
+  const Owned answer(calling_python([&] { return PyObject_CallNoArgs(ready); }));
+  if (answer.get() == Py_None) return -1;
+  const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
+  if (truth < 0) forget_failure();
+  return truth;
+}
+
+/// The next item, on the thread that feeds the training loop's queue.
+PyObject* TimedIterator::fed_next() {
+  profile::Relay& relay = *relayed.relay;
+  relay.begin_feed();
+  PyObject* item = next_item(iterator.get());
+  relay.end_feed(item != nullptr, next_failed(item));
+  return item;
+}
+
+void TimedIterator::offer_relay(PyObject* item) {
+  if (relayed.offers == 0 || !profile::Relay::possible_here()) return;
+  --relayed.offers;
+  if (relayed.relay == nullptr) relayed.relay = std::make_shared<profile::Relay>(relayed.loader, recorder);
+  look_for_relay(relayed.relay, Type::object(*this), item);
+}
+
+PyObject* TimedIterator::next() {
+  if (relayed.active()) return fed_next();
+  int is_ready = ready ? ask_ready(ready.get()) : -1;
+  if (is_ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
+  recorder->begin_wait();
+  if (delivered) thread_in_next = PyThread_get_thread_ident();
+  PyObject* item = next_item(iterator.get());
+  thread_in_next = 0;
+  delivered |= item != nullptr;
+  const bool failed = next_failed(item);
+  if (is_ready < 0 && ready && item != nullptr) is_ready = ask_ready(ready.get());
+  recorder->end_wait(item != nullptr, failed, is_ready);
+  if (item != nullptr && PyErr_Occurred() != nullptr) {
+    Py_DECREF(item);
+    return nullptr;
+  }
+  if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
+  if (item != nullptr) offer_relay(item);
+  if (item != nullptr && batches_are_watched()) {
+    const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item);
+    if (spent < 0) {
+      Py_DECREF(item);
+      return nullptr;
+    }
+    recorder->exclude(spent);
+  }
+  return item;
+}
+
+PyObject* TimedIterator::make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  PyObject* loader = nullptr;
+  PyObject* iterable = nullptr;
+  PyObject* owner = nullptr;
+  PyObject* ready = Py_None;
+  if (!parse(args, kwargs, "OOO|O", {"loader", "iterable", "owner", "ready", nullptr}, &loader, &iterable,
+             &owner, &ready))
+    return nullptr;
+  auto handle = loader_handle_of(loader);
+  if (handle == nullptr) return nullptr;
+  // The loop begins before iter(): the start of a loader's workers belongs to its first batch.
+  auto recorder = std::make_shared<profile::LoopRecorder>(handle);
+  Owned made(Type::create(type, Owned::ref(owner), Owned::ref(ready == Py_None ? nullptr : ready),
+                          std::move(recorder), Relayed{.loader = std::move(handle)}));
+  if (!made) return nullptr;
+  TimedIterator& self = Type::contents(made.get());
+  self.iterator = Owned(calling_python([&] { return PyObject_GetIter(iterable); }));
+  if (!self.iterator) return nullptr;
+  self.next_item = Py_TYPE(self.iterator.get())->tp_iternext;
+  return made.release();
+}
+
+void TimedIterator::before_end() {
+  if (relayed.active()) {
+    relayed.relay->exhausted();
+  } else {
+    recorder->end_loop();
+  }
+}
+
+PyObject* TimedIterator::length_hint(PyObject*) {
+  const Py_ssize_t length = PyObject_LengthHint(iterator.get(), 0);
+  return length < 0 ? nullptr : PyLong_FromSsize_t(length);
+}
+
+const PyMethodDef TimedIterator::kMethods[] = {
+    {"__length_hint__", method<&TimedIterator::length_hint>(), METH_NOARGS, nullptr}};
+
+PyObject* thread_in_next(PyObject*, PyObject* iterator) {
+  if (!PyObject_TypeCheck(iterator, Type::type)) return PyLong_FromLong(0);
+  return PyLong_FromUnsignedLong(Type::contents(iterator).thread_in_next);
+}
+
+PyMethodDef functions[] = {
+    {"thread_in_next", thread_in_next, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool add_timed_iterator(PyObject* module) {
+  return Type::add(module) && PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace headrace::python

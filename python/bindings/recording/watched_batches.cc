@@ -1,0 +1,93 @@
+#include "recording/watched_batches.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "crossing.h"
+#include "headrace/metrics/array_statistics.h"
+#include "headrace/metrics/clock.h"
+#include "headrace/profile/errors.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+/// Never released: loops may end after the module.
+PyObject* watching = nullptr;
+
+metrics::Element element_named(const std::string& name) {
+  const auto type = metrics::element_of(name);
+  if (!type) throw UsageError("no statistics of arrays of " + name);
+  return *type;
+}
+
+py::tuple tuple_of(const metrics::Moments& of) {
+  return py::make_tuple(of.min, of.max, of.mean(), of.deviation(), of.finite, of.nonfinite);
+}
+
+const void* pointer(std::uintptr_t address) {
+  return reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+py::tuple statistics_of(std::uintptr_t address, const std::string& type, std::size_t rows, std::size_t parts,
+                        std::size_t part_size) {
+  const metrics::Element element = element_named(type);
+  const metrics::ArrayStatistics found = without_lock(
+      [&] { return metrics::array_statistics(pointer(address), element, rows, parts, part_size); });
+  py::list by_part;
+  for (const metrics::Moments& each : found.parts) by_part.append(tuple_of(each));
+  return py::make_tuple(tuple_of(found.all), by_part, found.peaks, found.nonfinite_rows, found.constant_rows);
+}
+
+}  // namespace
+
+bool batches_are_watched() noexcept { return watching != nullptr; }
+
+std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
+                        int worker, PyObject* batch) {
+  const std::int64_t began = metrics::Clock::now_ns();
+  const Owned function = Owned::ref(watching);
+  const Owned id(PyLong_FromLong(loader.id()));
+  const Owned of(PyLong_FromLongLong(number));
+  const Owned by(PyLong_FromLong(worker));
+  if (function && id && of && by) {
+    const Owned said(calling_python([&] {
+      return PyObject_CallFunctionObjArgs(function.get(), id.get(), iterator, of.get(), by.get(), batch,
+                                          nullptr);
+    }));
+  }
+  forget_failure();
+  if (PyErr_Occurred() != nullptr) return -1;
+  return metrics::Clock::now_ns() - began;
+}
+
+void add_watched_batches(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  module.def(
+      "watch_batches",
+      [](const py::object& function) {
+        PyObject* before = watching;
+        watching = function.is_none() ? nullptr : Py_NewRef(function.ptr());
+        Py_XDECREF(before);
+      },
+      py::arg("function"));
+  module.def("array_statistics", &statistics_of, py::arg("address"), py::arg("dtype"), py::arg("rows"),
+             py::arg("parts"), py::arg("part_size"));
+  module.def(
+      "row_hashes",
+      [](std::uintptr_t address, std::size_t rows, std::size_t row_bytes, std::uint64_t salt) {
+        return metrics::row_hashes(pointer(address), rows, row_bytes, salt);
+      },
+      py::arg("address"), py::arg("rows"), py::arg("row_bytes"), py::arg("salt"));
+  module.def(
+      "padding",
+      [](std::uintptr_t address, const std::string& type, std::size_t rows, std::size_t row_size) {
+        const metrics::Padding found =
+            metrics::padding_of(pointer(address), element_named(type), rows, row_size);
+        return py::make_tuple(found.value, found.share, found.rows);
+      },
+      py::arg("address"), py::arg("dtype"), py::arg("rows"), py::arg("row_size"));
+}
+
+}  // namespace headrace::python
