@@ -16,7 +16,11 @@ namespace {
 
 using Path = std::filesystem::path;
 
-std::vector<std::string> strings_of(const std::vector<Path>& paths) { return {paths.begin(), paths.end()}; }
+std::vector<std::string> strings_of(const std::vector<Path>& paths) {
+  std::vector<std::string> strings;
+  for (const Path& path : paths) strings.push_back(path.string());
+  return strings;
+}
 
 py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Path>& traces, const Path& out,
                         const py::object& progress) {

@@ -64,7 +64,7 @@ bool has_log(const std::string& path) {
 DatabaseCopy::DatabaseCopy(const std::string& path, const profile::RegularFile& database) {
   std::error_code unknown;
   const fs::path parent = fs::temp_directory_path(unknown);
-  std::string folder = (unknown ? fs::path("/tmp") : parent) / "headrace-XXXXXX";
+  std::string folder = ((unknown ? fs::path("/tmp") : parent) / "headrace-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr)
     throw FormatError(path, "cannot be copied to " + folder + ": " + std::strerror(errno));
   folder_ = folder;
