@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core import RECORDS as _RECORDS
 from headrace._core import __version__
-from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
+from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError, WatchError
 from headrace.results.report import Report
 
 if TYPE_CHECKING or _RECORDS:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from headrace.traces.table import Table
     from headrace.traces.trace import Trace
     from headrace.transport import HostDevice, open_device
+    from headrace.watch.tensors.watching import Watch, watch
 
 __all__ = [
     "Cluster",
@@ -65,6 +66,8 @@ __all__ = [
     "Trace",
     "Tuned",
     "UsageError",
+    "Watch",
+    "WatchError",
     "__version__",
     "annotate",
     "ceiling",
@@ -86,6 +89,7 @@ __all__ = [
     "trace_handler",
     "trace_steps",
     "tune",
+    "watch",
     "wrap",
 ]
 
@@ -99,6 +103,7 @@ _LATER = {
     "Table": "headrace.traces.table",
     "Trace": "headrace.traces.trace",
     "Tuned": "headrace.predict.tuning",
+    "Watch": "headrace.watch.tensors.watching",
     "annotate": "headrace.record.annotation",
     "ceiling": "headrace.predict.replay",
     "check_dump": "headrace.traces.dumps",
@@ -122,6 +127,7 @@ _MODULES_LATER = {
     "job": "headrace.job",
     "report": "headrace.report",
     "timeline": "headrace.results.timeline",
+    "watch": "headrace.watch",  # it can be called
 }
 
 

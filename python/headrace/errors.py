@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import queue
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.results.figures import Finding
 
 
 class Error(Exception):
@@ -34,6 +38,14 @@ class SegmentError(Error):
 
 class UsageError(Error):
     """A call that cannot mean anything."""
+
+
+class WatchError(Error):
+    """`hr.watch(..., on_hit="raise")` found a fault. finding: what is wrong, and where."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(f"{finding.says}. {finding.cure}")
+        self.finding = finding
 
 
 class OperatorError(Error):

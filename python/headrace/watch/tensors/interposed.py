@@ -1,0 +1,132 @@
+"""What stands between torch and the user while a training is watched; the last watch takes it back."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Listener(Protocol):
+    """A watch. Each call is in the thread of the user's loop."""
+
+    def backward_begins(self, losses: list[Any]) -> None: ...
+    def backward_ended(self) -> None: ...
+    def before_step(self, optimizer: Any, arguments: Any, named: Any) -> Any: ...
+    def after_step(self, optimizer: Any) -> None: ...
+    def scaled(self, scaler: Any) -> None: ...
+
+
+_listeners: list[Listener] = []
+_take_back: list[Callable[[], None]] = []
+_changing = threading.Lock()
+#: The loss that was scaled last, as it was before: a GradScaler's factor may overflow by design.
+_scaled = threading.local()
+
+
+def listen(listener: Listener) -> None:
+    """Call ``listener`` from now on."""
+    with _changing:
+        if not _listeners:
+            _put_in()
+        _listeners.append(listener)
+
+
+def leave(listener: Listener) -> None:
+    """The opposite; harmless if it was done."""
+    with _changing:
+        if listener in _listeners:
+            _listeners.remove(listener)
+            if not _listeners:
+                while _take_back:
+                    _take_back.pop()()
+
+
+def _put_in() -> None:
+    torch = sys.modules["torch"]
+    # Tensor.backward calls this function by its name.
+    _replace(torch.autograd, "backward", _around_backward)
+    scaler = torch.cuda.amp.GradScaler.__mro__[-2]  # torch.amp's, where torch has one
+    _replace(scaler, "scale", _around_scale)
+    _replace(scaler, "update", _around_update)
+    optimizer = sys.modules[torch.optim.Optimizer.__module__]
+    for register, hook in (
+        (optimizer.register_optimizer_step_pre_hook, _before_step),
+        (optimizer.register_optimizer_step_post_hook, _after_step),
+    ):
+        _take_back.append(register(hook).remove)
+
+
+def _replace(owner: Any, name: str, around: Callable[[Any], Any]) -> None:
+    original = getattr(owner, name)
+    ours = around(original)
+    ours.__wrapped__, ours.__doc__, ours.__name__ = original, original.__doc__, name
+    setattr(owner, name, ours)
+
+    def take_back() -> None:
+        # Where another library has put its own around it, ours stays inside and passes on.
+        if getattr(owner, name) is ours:
+            setattr(owner, name, original)
+
+    _take_back.append(take_back)
+
+
+def _around_backward(original: Any) -> Any:
+    def backward(tensors: Any, *arguments: Any, **named: Any) -> Any:
+        if not _listeners or sys.modules["torch"].compiler.is_compiling():
+            return original(tensors, *arguments, **named)
+        losses = [tensors] if hasattr(tensors, "detach") else list(tensors)
+        raw = [_before_scaling(one) for one in losses]
+        for listener in _listeners:
+            listener.backward_begins(raw)
+        result = original(tensors if hasattr(tensors, "detach") else losses, *arguments, **named)
+        for listener in _listeners:
+            listener.backward_ended()
+        return result
+
+    return backward
+
+
+def _before_scaling(loss: Any) -> Any:
+    return _scaled.before if getattr(_scaled, "after", None) is loss else loss.detach()
+
+
+def _around_scale(original: Any) -> Any:
+    def scale(self: Any, outputs: Any) -> Any:
+        result = original(self, outputs)
+        if _listeners and hasattr(outputs, "detach"):
+            _scaled.before, _scaled.after = outputs.detach(), result
+        return result
+
+    return scale
+
+
+def _around_update(original: Any) -> Any:
+    def update(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = original(self, *arguments, **named)
+        _scaled.before = _scaled.after = None
+        for listener in _listeners:
+            listener.scaled(self)
+        return result
+
+    return update
+
+
+def _before_step(optimizer: Any, arguments: Any, named: Any) -> Any:
+    if sys.modules["torch"].compiler.is_compiling():
+        return None
+    changed = None
+    bound, arguments = arguments[:1], arguments[1:]  # the optimizer itself
+    for listener in _listeners:
+        answer = listener.before_step(optimizer, arguments, named)
+        if answer is not None:
+            arguments, named = answer
+            changed = (*bound, *arguments), named
+    return changed
+
+
+def _after_step(optimizer: Any, arguments: Any, named: Any) -> None:
+    if not sys.modules["torch"].compiler.is_compiling():
+        for listener in _listeners:
+            listener.after_step(optimizer)

@@ -1,0 +1,88 @@
+"""From a condition that holds to a finding of the session, and to what the user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.common.plain import typed_error_line
+from headrace.errors import WatchError
+from headrace.record.session import open_session
+from headrace.results.figures import Finding
+from headrace.results.findings import worst_first
+from headrace.watch.findings import Findings, findings_of
+
+#: Places of one kind that are kept; a model has thousands of parameters.
+MAX_PLACES = 20
+
+
+class Reporting:
+    """The findings of one `hr.watch`."""
+
+    def __init__(
+        self, on_hit: str | Callable[[Finding], object], conditions: dict[str, dict[str, Any]]
+    ) -> None:
+        self._on_hit = on_hit
+        self._conditions = conditions
+        self._findings: dict[tuple[str, str], Finding] = {}
+        #: The fault to raise where the user's loop is.
+        self._pending: WatchError | None = None
+
+    def parameters(self, kind: str) -> dict[str, Any] | None:
+        """None: the condition is off."""
+        return self._conditions.get(kind)
+
+    def add(
+        self,
+        kind: str,
+        where: str,
+        says: str,
+        *,
+        cure: str,
+        step: int,
+        fault: bool = True,
+        samples: Iterable[int] = (),
+        figures: dict[str, float] | None = None,
+    ) -> None:
+        """One more step in which ``kind`` holds at ``where``."""
+        if kind not in self._conditions:
+            return
+        key = kind, where
+        if key not in self._findings and sum(one == kind for one, _ in self._findings) >= MAX_PLACES:
+            return
+        findings = _current()
+        findings.add(kind, where, says, fault=fault, cure=cure, step=step, samples=samples, figures=figures)
+        if key not in self._findings:
+            for one in findings.all(""):
+                if (one.kind, one.where) == key:
+                    self._findings[key] = one
+                    self._hit(one)
+
+    def _hit(self, finding: Finding) -> None:
+        if self._on_hit == "raise":
+            if finding.severity == "fault" and self._pending is None:
+                self._pending = WatchError(finding)
+        elif callable(self._on_hit):
+            try:
+                self._on_hit(finding)
+            except Exception as error:
+                warn_once(f"on_hit of hr.watch failed: {typed_error_line(error)}")
+        else:
+            warn_once(f"{finding.says}. {finding.cure}")
+
+    def raise_pending(self) -> None:
+        """Called where an error reaches the user's loop with the model and the optimizer whole."""
+        if self._pending is not None:
+            error, self._pending = self._pending, None
+            raise error
+
+    def all(self) -> list[Finding]:
+        """Faults before notes, and in each the earlier first."""
+        return worst_first(list(self._findings.values()))
+
+
+def _current() -> Findings:
+    session = _core.current_session()
+    return findings_of(open_session(None, None) if session is None else session)

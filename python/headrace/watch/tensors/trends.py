@@ -1,0 +1,144 @@
+"""Norms of gradients, and losses, over the updates of one optimizer: explosion, vanishing, zeros."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from headrace.watch.tensors.names import Names
+from headrace.watch.tensors.reporting import Reporting
+from headrace.watch.tensors.updates import Moment
+
+#: Updates whose largest norm and loss are the reference.
+_FIRST = 10
+#: A loss below it may grow a thousandfold and mean nothing.
+_LEAST_LOSS = 1.0
+#: Weights that a comparison of first and last layers needs.
+_MIN_WEIGHTS = 6
+
+
+class _Growth:
+    """A positive number against the largest of the first updates."""
+
+    def __init__(self, least: float) -> None:
+        self._reference = least
+        self._seen = 0
+        self.in_a_row = 0
+
+    def add(self, value: float, ratio: float) -> float:
+        """How many times the reference it is."""
+        self._seen += 1
+        grown = value / self._reference if self._reference > 0 else 0.0
+        self.in_a_row = self.in_a_row + 1 if grown > ratio else 0
+        if self._seen <= _FIRST and not self.in_a_row:
+            self._reference = max(self._reference, value)
+        return grown
+
+
+class Trends:
+    """Of one optimizer; only steps whose loss and gradients are finite come here."""
+
+    def __init__(self, reporting: Reporting, names: Names) -> None:
+        self._reporting, self._names = reporting, names
+        self._gradients, self._losses = _Growth(0.0), _Growth(_LEAST_LOSS)
+        self._exploded_at = ""
+        self._vanishing = 0
+        self._zeros: dict[int, int] = {}
+        self._all_zero = 0
+
+    def add(self, moment: Moment, norms: list[float], losses: list[float], overflowed: bool) -> None:
+        total = math.sqrt(sum(one * one for one in norms)) if not overflowed else math.inf
+        self._judge_explosion(moment, norms, total, losses)
+        if not overflowed:
+            self._judge_vanishing(moment, norms)
+            self._judge_zeros(moment, norms, total)
+
+    def _judge_explosion(self, moment: Moment, norms: list[float], total: float, losses: list[float]) -> None:
+        parameters = self._reporting.parameters("explosion")
+        if parameters is None:
+            return
+        ratio = parameters["ratio"]
+        grown = self._gradients.add(total, ratio)
+        loss = max((abs(one) for one in losses), default=0.0)
+        loss_grown = self._losses.add(loss, ratio)
+        by_loss = self._losses.in_a_row >= parameters["steps"]
+        if not by_loss and self._gradients.in_a_row < parameters["steps"] and total != math.inf:
+            return
+        where = self._exploded_at
+        if not where:
+            names = self._names.parameters()
+            largest = max(range(len(norms)), key=lambda at: norms[at])
+            where = self._exploded_at = names.get(id(moment.parameters[largest]), "gradients")
+        if total == math.inf:
+            what = "the norm of the gradients is beyond float32, and each of them is finite"
+        elif by_loss:
+            what = f"the loss is {loss:.3g}, {loss_grown:.3g} times that of the first {_FIRST} updates"
+        else:
+            what = f"the norm of the gradients is {total:.3g}, {grown:.3g} times that of the first updates"
+        self._reporting.add(
+            "explosion",
+            where,
+            f"{what}, at step {moment.step}; the largest is that of {where}",
+            cure="Lower the learning rate, warm it up, or clip the gradients",
+            step=moment.step,
+        )
+
+    def _judge_vanishing(self, moment: Moment, norms: list[float]) -> None:
+        parameters = self._reporting.parameters("gradient_vanishing")
+        if parameters is None:
+            return
+        sizes = [
+            (norm / math.sqrt(one.numel()), one)
+            for norm, one in zip(norms, moment.parameters, strict=True)
+            if one.dim() > 1 and one.numel()
+        ]
+        third = len(sizes) // 3
+        if len(sizes) < _MIN_WEIGHTS:
+            return
+        first = statistics.median(size for size, _ in sizes[:third])
+        last = statistics.median(size for size, _ in sizes[-third:])
+        self._vanishing = self._vanishing + 1 if 0 < first < parameters["ratio"] * last else 0
+        if self._vanishing < parameters["steps"]:
+            return
+        where = self._names.parameters().get(id(sizes[0][1]), "gradients")
+        self._reporting.add(
+            "gradient_vanishing",
+            where,
+            f"gradients of the first weights ({where}) are {first:.2g}, of the last {last:.2g}: "
+            f"{first / last:.1g} times, for {self._vanishing} updates by step {moment.step}",
+            cure="Use ReLU-like activations, residual connections, normalisation or another initialisation",
+            step=moment.step,
+            figures={"ratio": first / last},
+        )
+
+    def _judge_zeros(self, moment: Moment, norms: list[float], total: float) -> None:
+        parameters = self._reporting.parameters("no_gradient")
+        if parameters is None:
+            return
+        limit = parameters["zero_steps"]
+        if total == 0.0:
+            self._all_zero = self._all_zero + 1 if self._all_zero == moment.update else -limit
+            if self._all_zero >= limit:
+                self._reporting.add(
+                    "no_gradient",
+                    self._names.root(0),
+                    f"all gradients were exactly 0 in the first {self._all_zero} updates",
+                    cure="Look for a factor of 0, activations that are all cut off, or a zero_grad() between "
+                    "backward() and step()",
+                    step=moment.step,
+                )
+            return
+        now: dict[int, int] = {}
+        for norm, one in zip(norms, moment.parameters, strict=True):
+            if norm == 0.0 and one.dim() > 1:
+                now[id(one)] = self._zeros.get(id(one), 0) + 1
+        self._zeros = now
+        zero = [one for one in moment.parameters if now.get(id(one)) == limit]
+        for name in self._names.together(zero) if zero else []:
+            self._reporting.add(
+                "no_gradient",
+                name,
+                f"the gradient of {name} was exactly 0 in {limit} updates in a row, by step {moment.step}",
+                cure="Look for activations after it that are all cut off, or for a factor of 0",
+                step=moment.step,
+            )
