@@ -34,7 +34,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     # share: of a layer's units whose gradient is exactly 0 in `samples` looks in a row.
     "dead_units": {"share": 0.5, "every_steps": 20, "samples": 4},
-    # share: how close the loss is to the entropy of the labels.
+    # share: how far below the entropy of the labels a loss has to be.
     "loss_flat": {"steps": 300, "share": 0.01},
     # skips: in a row, after the scale was right once; scale: the smallest one.
     "scaler_skips": {"skips": 10, "scale": 1.0},

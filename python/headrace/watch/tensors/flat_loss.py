@@ -12,6 +12,8 @@ from headrace.watch.tensors.tensors_in import arrays_in
 
 #: More classes than these are no labels.
 _MAX_CLASSES = 10000
+#: A loss above so many times the entropy is not a cross-entropy, or falls still.
+_WORSE = 1.1
 
 
 class FlatLoss:
@@ -43,7 +45,7 @@ class FlatLoss:
         figures = {"loss": mean}
         says = ""
         entropy = _entropy(self._labels)
-        if entropy > 0 and abs(mean - entropy) <= share * entropy:
+        if entropy > 0 and (1 - share) * entropy <= mean <= _WORSE * entropy:
             figures["entropy"] = entropy
             says = (
                 f"the loss of the last {part} of {len(self._losses)} updates is {mean:.4g}, and guessing by "

@@ -28,6 +28,8 @@ class _Growth:
     def add(self, value: float, ratio: float) -> float:
         """How many times the reference it is."""
         self._seen += 1
+        if self._seen == 1:
+            self._reference = max(self._reference, value)
         grown = value / self._reference if self._reference > 0 else 0.0
         self.in_a_row = self.in_a_row + 1 if grown > ratio else 0
         if self._seen <= _FIRST and not self.in_a_row:

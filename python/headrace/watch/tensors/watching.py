@@ -331,12 +331,12 @@ class _Judge:
             if one_optimizer:
                 for value in all_losses[-1:]:
                     self._flat_loss.add(value, moment.step)
-            self._judge_norms(mine, moment, values[:count], all_losses)
+            self._judge_norms(mine, moment, values[:count], all_losses, scale is not None)
 
         self._readings.read(found, read)
 
     def _judge_norms(
-        self, mine: _Optimizer, moment: Moment, values: list[float], losses: list[float]
+        self, mine: _Optimizer, moment: Moment, values: list[float], losses: list[float], scaled: bool
     ) -> None:
         overflowed = not math.isfinite(sum(values))
         if overflowed:
@@ -348,6 +348,8 @@ class _Judge:
                 told = [names.get(id(one), "parameter") for one in moment.parameters]
                 self._not_finite.gradients(list(zip(told, finite, strict=True)), moment.step)
                 return
+            if scaled:
+                return  # by the factor of a GradScaler
         mine.trends.add(moment, values, losses, overflowed)
 
     @_harmless
