@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from headrace.watch.tensors.reporting import Reporting
-from headrace.watch.tensors.updates import Moment, parameters_of
+from headrace.watch.tensors.updates import Moment
 
 _CURE = "Call optimizer.zero_grad() once for each optimizer.step()"
 #: Parameters that are looked at.
@@ -56,13 +56,16 @@ class Clearing:
                 step=moment.step,
             )
 
-    def updated(self, optimizer: Any) -> None:
-        with_gradient = [one for one in parameters_of(optimizer) if one.grad is not None]
-        chosen = with_gradient[:: max(1, len(with_gradient) // _PROBES)][:_PROBES]
-        self._probes = [
-            (weakref.ref(one), weakref.ref(one.grad), _version(weakref.ref(one.grad))) for one in chosen
-        ]
+    def updated(self, parameters: list[Any]) -> None:
+        """parameters: those of the update that have a gradient."""
+        chosen = parameters[:: max(1, len(parameters) // _PROBES)][:_PROBES]
+        self._probes = [_probe(one) for one in chosen if one.grad is not None]
         self._cleared = False
+
+
+def _probe(parameter: Any) -> tuple[Any, Any, int]:
+    gradient = weakref.ref(parameter.grad)
+    return weakref.ref(parameter), gradient, _version(gradient)
 
 
 def _version(gradient: Any) -> int:

@@ -6,37 +6,45 @@ import sys
 from typing import Any
 
 
-def dense(gradient: Any) -> Any:
-    """The values of a gradient that are in this process: of a sparse one, and of a sharded one, its part."""
-    gradient = gradient.detach()
-    local = getattr(gradient, "to_local", None)
-    if local is not None:
-        gradient = local()
-    return gradient.coalesce().values() if gradient.is_sparse else gradient
+def dense(gradients: list[Any]) -> list[Any]:
+    """The values of gradients that are in this process: of a sparse one, and of a sharded one, its part."""
+    plain = sys.modules["torch"].Tensor
+    if all(type(one) is plain and not one.is_sparse for one in gradients):
+        return gradients  # nearly always
+    found = []
+    for one in gradients:
+        local = getattr(one, "to_local", None)
+        values = (one if local is None else local()).detach()
+        found.append(values.coalesce().values() if values.is_sparse else values)
+    return found
 
 
-def norms(gradients: list[Any]) -> Any:
-    """A float32 tensor (float64 for those) of one norm each, on the device of the first.
+def norms(values: list[Any]) -> Any:
+    """A float32 tensor of one norm each, on the device of the first. Call it without gradients recorded.
 
     Float16 is summed in float32: two values of 60,000 overflow otherwise.
     """
     torch = sys.modules["torch"]
-    values = [dense(one) for one in gradients]
     if not values:
         return torch.zeros(0)
-    if any(one.dtype in (torch.float16, torch.bfloat16) or one.is_complex() for one in values):
-        found = _in_float32(torch, values)
-    else:
-        found = list(torch._foreach_norm(values))
-    first = found[0].device
-    return torch.stack([one.to(first, torch.float32, non_blocking=True) for one in found])
+    dtypes = {one.dtype for one in values}
+    usual = dtypes == {torch.float32}
+    found = torch._foreach_norm(values) if usual else _in_float32(torch, values, dtypes)
+    try:
+        stacked = torch.stack(found)
+    except RuntimeError:  # on several devices, or of several dtypes
+        first = found[0].device
+        stacked = torch.stack([one.to(first, torch.float32, non_blocking=True) for one in found])
+    return stacked if stacked.dtype == torch.float32 else stacked.float()
 
 
-def _in_float32(torch: Any, values: list[Any]) -> list[Any]:
-    if all(one.dtype in (torch.float16, torch.bfloat16) for one in values):
+def _in_float32(torch: Any, values: list[Any], dtypes: set[Any]) -> list[Any]:
+    low = {torch.float16, torch.bfloat16}
+    if dtypes <= low:
         try:
             return list(torch._foreach_norm(values, 2, torch.float32))
         except TypeError:
             pass  # an older torch, whose function takes no dtype
-    wide = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-    return [torch.linalg.vector_norm(one, dtype=wide.get(one.dtype)) for one in values]
+    return [
+        torch.linalg.vector_norm(one, dtype=torch.float32 if one.dtype in low else None) for one in values
+    ]

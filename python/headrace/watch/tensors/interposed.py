@@ -89,14 +89,14 @@ def _around_backward(original: Any) -> Any:
 
 
 def _before_scaling(loss: Any) -> Any:
-    return _scaled.before if getattr(_scaled, "after", None) is loss else loss.detach()
+    return _scaled.before if getattr(_scaled, "after", None) is loss else loss
 
 
 def _around_scale(original: Any) -> Any:
     def scale(self: Any, outputs: Any) -> Any:
         result = original(self, outputs)
         if _listeners and hasattr(outputs, "detach"):
-            _scaled.before, _scaled.after = outputs.detach(), result
+            _scaled.before, _scaled.after = outputs.detach(), result  # until the scaler's update
         return result
 
     return scale

@@ -27,9 +27,10 @@ class LeftOut:
         self._optimizers.add(optimizer)
 
     def before_update(self, optimizer: Any, updates: Updates, moment: Moment) -> None:
-        updates.had_gradient.update(id(one) for one in moment.parameters)
         self._judge_not_updated(updates, moment)
-        self._judge_no_gradient(optimizer, updates, moment)
+        if optimizer not in self._judged_gradients:
+            updates.had_gradient.update(id(one) for one in moment.parameters)
+            self._judge_no_gradient(optimizer, updates, moment)
 
     def close(self) -> None:
         if self._ran is not None:
@@ -71,7 +72,7 @@ class LeftOut:
 
     def _judge_no_gradient(self, optimizer: Any, updates: Updates, moment: Moment) -> None:
         parameters = self._reporting.parameters("detached") or self._reporting.parameters("no_gradient")
-        if parameters is None or optimizer in self._judged_gradients:
+        if parameters is None:
             return
         count = updates.count + 1
         if count < parameters["steps"]:

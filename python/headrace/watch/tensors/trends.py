@@ -13,6 +13,8 @@ from headrace.watch.tensors.updates import Moment
 _FIRST = 10
 #: A loss below it may grow a thousandfold and mean nothing.
 _LEAST_LOSS = 1.0
+#: Updates whose gradients are compared with each other, and how often later.
+_EVERY_ONE, _LATER_EVERY = 50, 10
 #: Weights that a comparison of first and last layers needs.
 _MIN_WEIGHTS = 6
 
@@ -51,7 +53,8 @@ class Trends:
     def add(self, moment: Moment, norms: list[float], losses: list[float], overflowed: bool) -> None:
         total = math.sqrt(sum(one * one for one in norms)) if not overflowed else math.inf
         self._judge_explosion(moment, norms, total, losses)
-        if not overflowed:
+        looked_at = moment.update < _EVERY_ONE or not moment.update % _LATER_EVERY
+        if looked_at and not overflowed:
             self._judge_vanishing(moment, norms)
             self._judge_zeros(moment, norms, total)
 

@@ -31,6 +31,18 @@ def parameters_of(optimizer: Any) -> list[Any]:
     return [one for group in optimizer.param_groups for one in group["params"]]
 
 
+def with_gradients(optimizer: Any) -> tuple[list[Any], list[Any]]:
+    """Its parameters that have a gradient, and these. In one pass, because it runs in each step."""
+    parameters, gradients = [], []
+    for group in optimizer.param_groups:
+        for one in group["params"]:
+            gradient = one.grad
+            if gradient is not None:
+                parameters.append(one)
+                gradients.append(gradient)
+    return parameters, gradients
+
+
 def rate_of(optimizer: Any) -> float:
     """The largest learning rate of its groups."""
     rates = [group.get("lr", 1.0) for group in optimizer.param_groups]

@@ -30,7 +30,7 @@ from headrace.watch.tensors.not_finite import NotFinite, finite_each
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.scaler import ScalerSkips
 from headrace.watch.tensors.trends import Trends
-from headrace.watch.tensors.updates import Moment, Updates, parameters_of, rate_of
+from headrace.watch.tensors.updates import Moment, Updates, parameters_of, rate_of, with_gradients
 from headrace.watch.tensors.values import Readings, capturing
 from headrace.watch.tensors.weights import Changes, Initialisation
 
@@ -133,14 +133,14 @@ class _Judge:
     def __init__(
         self, reporting: Reporting, models: list[Any], optimizers: list[Any], every: int, replay: bool | None
     ) -> None:
-        on_device = any(one.device.type != "cpu" for model in models for one in model.parameters())
+        self._on_device = any(one.device.type != "cpu" for model in models for one in model.parameters())
         self.closed = False
         self._reporting = reporting
         self._every = every
         self._wait = replay is True
         self._names = Names(models)
         self._calls = KeptCalls(models)
-        self._calls.keep = replay is True or (replay is None and not on_device)
+        self._calls.keep = replay is True or (replay is None and not self._on_device)
         self._readings = Readings(self._wait)
         self._not_finite = NotFinite(reporting, self._names, self._calls)
         self._left_out = LeftOut(reporting, self._names)
@@ -179,7 +179,6 @@ class _Judge:
             one.updates.backward_since = True
 
     def before_step(self, optimizer: Any, arguments: Any, named: Any) -> Any:
-        self._stepped(optimizer)
         mine = self._mine(optimizer)
         if mine is None:
             return None
@@ -213,7 +212,7 @@ class _Judge:
         self._readings.poll()
         for one in self._optimizers.values():
             one.clearing.backward_begins()
-        if not self._calls.count or capturing(torch) or not self._due():
+        if not self._calls.count or (self._on_device and capturing(torch)) or not self._due():
             return
         taken = last_taken()
         self._step = (
@@ -224,11 +223,11 @@ class _Judge:
         for loss in losses:
             if not loss.is_floating_point() or not loss.numel():
                 continue
-            value = (loss if loss.numel() == 1 else loss.sum()).reshape(1).float()
-            if self._wait or value.device.type == "cpu":
-                self._loss_read(value.item())
+            one = loss if loss.numel() == 1 else loss.detach().sum()
+            if self._wait or one.device.type == "cpu":
+                self._loss_read(one.item())
             else:
-                self._unread.append(value)
+                self._unread.append(one.detach().reshape(1).float())
 
     def _loss_read(self, value: float) -> None:
         if math.isfinite(value):
@@ -255,15 +254,14 @@ class _Judge:
         return watched
 
     @_harmless
-    def _stepped(self, optimizer: Any) -> None:
-        self._left_out.stepped(optimizer)
-
-    @_harmless
     def _mine(self, optimizer: Any) -> _Optimizer | None:
         """Its state; None: it trains something else."""
         found = self._optimizers.get(id(optimizer))
         if found is not None and found.reference() is optimizer:
+            if not found.updates.count:
+                self._left_out.stepped(optimizer)
             return found
+        self._left_out.stepped(optimizer)
         if self._named or optimizer in self._strangers:
             return None
         names = self._names.parameters()
@@ -281,13 +279,12 @@ class _Judge:
     @_harmless
     def _gradients_ready(self, optimizer: Any, mine: _Optimizer) -> None:
         torch = sys.modules["torch"]
-        if capturing(torch):
+        if self._on_device and capturing(torch):
             return
         self._readings.poll()
-        held = [(one, one.grad) for one in parameters_of(optimizer) if one.grad is not None]
-        moment = Moment(
-            self._step, mine.updates.count, [one for one, _ in held], [dense(one) for _, one in held]
-        )
+        held, gradients = with_gradients(optimizer)
+        moment = Moment(self._step, mine.updates.count, held, dense(gradients))
+        mine.held = held
         mine.clearing.before_update(moment, mine.updates.backward_since)
         self._left_out.before_update(optimizer, mine.updates, moment)
         if moment.update == 0:
@@ -302,7 +299,8 @@ class _Judge:
 
     def _read_norms(self, optimizer: Any, mine: _Optimizer, moment: Moment) -> None:
         torch = sys.modules["torch"]
-        found = norms(moment.gradients)
+        with torch.no_grad():
+            found = norms(moment.gradients)
         skipped = getattr(optimizer, "found_inf", None)  # a GradScaler leaves the skip to a fused optimizer
         scale = getattr(optimizer, "grad_scale", None)
         if skipped is not None:
@@ -357,7 +355,8 @@ class _Judge:
         moment, mine.moment = mine.moment, None
         if moment is not None:
             mine.changes.updated(moment, rate_of(optimizer))
-        mine.clearing.updated(optimizer)
+        mine.clearing.updated(mine.held)
+        mine.held = []
         mine.updates.count += 1
         mine.updates.backward_since = False
         self._end_step()
@@ -395,6 +394,8 @@ class _Optimizer:
         self.initialisation = Initialisation(reporting, names, readings)
         self.changes = Changes(reporting, names, readings)
         self.moment: Moment | None = None
+        #: Parameters with a gradient in the update under way.
+        self.held: list[Any] = []
 
 
 def _with_closure(arguments: Any, named: Any, closure: Callable[[], Any]) -> Any:
