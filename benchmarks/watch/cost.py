@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/watch/cost.py [--rounds 40] [--only gpt]
 
-Prints the median step of each, the ratio of steps that are neighbours in time, and the time spent in the watch
-itself.
+Prints the median CPU time of a step of each, the ratio of turns that are neighbours in time, and the time in
+the watch itself.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import torch
 from torch import nn
 from torch.nn import functional
+from training import Gpt, next_token_loss
 
 import headrace as hr
 from headrace.watch.tensors import interposed
-from training import Gpt, next_token_loss
 
 #: Steps in a row with and without.
 TURN = 3
@@ -96,24 +96,27 @@ def steps(make: Callable[[], Any], rounds: int) -> Iterator[tuple[bool, float, f
     torch.manual_seed(0)
     model, loss = make()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    with tempfile.TemporaryDirectory() as folder, hr.session(run=folder):
-        with hr.watch(model, optimizer) as watching:
-            judge = watching._judge
-            timed = Timed(judge)
-            interposed._listeners[:] = []
-            for turn in range(2 * rounds):
-                watched = turn % 2 == 1
-                interposed._listeners[:] = [timed] if watched else []
-                assert judge is not None
-                hooks = nullcontext() if watched else _without_hook(model)
-                with hooks:
-                    for _ in range(TURN):
-                        before, begin = timed.spent, time.thread_time()
-                        optimizer.zero_grad()
-                        loss(model).backward()
-                        optimizer.step()
-                        yield watched, time.thread_time() - begin, timed.spent - before
-            interposed._listeners[:] = [judge]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        hr.session(run=folder),
+        hr.watch(model, optimizer) as watching,
+    ):
+        judge = watching._judge
+        timed = Timed(judge)
+        interposed._listeners[:] = []
+        for turn in range(2 * rounds):
+            watched = turn % 2 == 1
+            interposed._listeners[:] = [timed] if watched else []
+            assert judge is not None
+            hooks = nullcontext() if watched else _without_hook(model)
+            with hooks:
+                for _ in range(TURN):
+                    before, begin = timed.spent, time.thread_time()
+                    optimizer.zero_grad()
+                    loss(model).backward()
+                    optimizer.step()
+                    yield watched, time.thread_time() - begin, timed.spent - before
+        interposed._listeners[:] = [judge]
 
 
 class _without_hook:  # noqa: N801
@@ -144,8 +147,8 @@ def main() -> None:
         bare, watched = (statistics.median(times[kind]) for kind in (False, True))
         print(
             f"{make.__name__}: bare {1e3 * bare:.2f} ms, watched {1e3 * watched:.2f} ms, ratio of turns "
-            f"{statistics.median(ratios):.4f} (medians); in the watch {1e6 * statistics.median(spent):.0f} us, "
-            f"{100 * statistics.median(spent) / bare:.2f} % of a step"
+            f"{statistics.median(ratios):.4f} (medians); in the watch {1e6 * statistics.median(spent):.0f} "
+            f"us, {100 * statistics.median(spent) / bare:.2f} % of a step"
         )
 
 

@@ -96,6 +96,7 @@ NEEDS = {
     "docs/schema.md": ["jsonschema"],
     "docs/spdl.md": ["spdl.pipeline"],
     "docs/steps.md": ["torch"],
+    "docs/watch.md": ["torch"],
 }
 
 

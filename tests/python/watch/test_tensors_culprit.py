@@ -12,6 +12,7 @@ import headrace as hr
 from headrace.watch import batches
 from headrace.watch.tensors.batch_rows import bad_rows
 from headrace.watch.tensors.dataset_files import file_of, set_dataset
+from headrace.watch.tensors.values import Readings
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -229,3 +230,26 @@ def test_the_file_of_a_sample() -> None:
     rows = bad_rows(batches.last_taken())
     assert rows is not None
     assert rows.says == "batch 0, row 1 is not finite: dataset index 1, b.npy"
+
+
+@pytest.mark.parametrize("replay", [None, False])
+def test_values_that_arrive_a_step_later(monkeypatch: pytest.MonkeyPatch, replay: bool | None) -> None:
+    """As those of a device do: the step and the batch are still the right ones."""
+    monkeypatch.setattr(Readings, "at_once", lambda self, tensor: False)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with hr.watch(model, optimizer, replay=replay) as watching:
+        for step in range(25):
+            x = torch.randn(16, 4)
+            if step == 20:
+                x[14] = float("nan")
+            taken(step, {"images": x})
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            assert step > 20 or watching._reporting.all() == []
+        (finding,) = watching.findings
+    assert finding.says == (
+        "loss became NaN at step 20: batch 20, row 14 of images is not finite: dataset index 137, "
+        "read by worker 2"
+    )

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import Any
 
-from headrace.watch.batches import last_taken
+from headrace.watch.batches import Taken
 from headrace.watch.tensors.batch_rows import BadRows, bad_rows
 from headrace.watch.tensors.kept_calls import KeptCalls
 from headrace.watch.tensors.names import Names
@@ -30,10 +30,10 @@ class NotFinite:
         self._searched = 0
         self._replays = 0
 
-    def loss(self, value: float, step: int) -> None:
-        """``value`` is NaN or Inf, and no update was made with it yet."""
+    def loss(self, value: float, step: int, taken: Taken | None, updated: bool = False) -> None:
+        """``value`` is NaN or Inf. updated: the update was made since, so a replay tells nothing."""
         again = self._searched > 0
-        rows, found = self._rows(), self._replay()
+        rows, found = self._rows(taken), None if updated else self._replay()
         module = what = ""
         became = f"loss became {_word(value)} at step {step}"
         if found is None:
@@ -65,12 +65,12 @@ class NotFinite:
                 "nonfinite_module", module, f"the {what}, at step {step}", cure=_MODULE, step=step
             )
 
-    def gradients(self, named: list[tuple[str, bool]], step: int) -> None:
+    def gradients(self, named: list[tuple[str, bool]], step: int, taken: Taken | None, updated: bool) -> None:
         """Some are not finite while the loss is.
 
         named: the parameters in the order of the optimizer, and whether the gradient of each is finite.
         """
-        found = self._replay()
+        found = None if updated else self._replay()
         order = _executed(named, found)
         bad = [at for at, (_, finite) in enumerate(order) if not finite]
         last = bad[-1]
@@ -83,7 +83,7 @@ class NotFinite:
                 says += f", in the backward pass of {between}"
         else:
             says += ": it began in the backward pass of the loss or of the last layer"
-        rows = self._rows()
+        rows = self._rows(taken)
         self._reporting.add(
             "nonfinite_gradient",
             where,
@@ -94,9 +94,9 @@ class NotFinite:
             figures={"parameters": len(bad)},
         )
 
-    def _rows(self) -> BadRows | None:
+    def _rows(self, taken: Taken | None) -> BadRows | None:
         self._searched += 1
-        return bad_rows(last_taken()) if self._searched <= _MAX_SEARCHED else None
+        return bad_rows(taken) if self._searched <= _MAX_SEARCHED else None
 
     def _replay(self) -> Replayed | None:
         self._replays += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from headrace.watch.batches import Taken
+
 
 class Moment(NamedTuple):
     """The gradients of one update, before it is made."""
@@ -14,6 +16,8 @@ class Moment(NamedTuple):
     update: int
     parameters: list[Any]
     gradients: list[Any]
+    #: The batch of the step; kept until the values of a device are read.
+    taken: Taken | None
 
 
 class Updates:

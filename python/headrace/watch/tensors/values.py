@@ -27,9 +27,13 @@ class Readings:
         self._wait = wait
         self._under_way: deque[tuple[Any, Any, Then]] = deque()
 
+    def at_once(self, tensor: Any) -> bool:
+        """Whether its numbers can be read now without a wait that the user did not ask for."""
+        return self._wait or on_host(tensor)
+
     def read(self, tensor: Any, then: Then) -> None:
         """Call ``then`` with the numbers of a tensor of one dimension: now, or in a later `poll`."""
-        if self._wait or on_host(tensor):
+        if self.at_once(tensor):
             then(tensor.tolist())
             return
         torch = sys.modules["torch"]

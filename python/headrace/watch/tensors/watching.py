@@ -14,7 +14,7 @@ from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.record.session import enabled
 from headrace.results.figures import Finding
-from headrace.watch.batches import last_taken
+from headrace.watch.batches import Taken, last_taken
 from headrace.watch.tensors import interposed
 from headrace.watch.tensors.activation_range import ActivationRange
 from headrace.watch.tensors.arguments import check_every, check_on_hit, models_of, optimizers_of
@@ -137,11 +137,10 @@ class _Judge:
         self.closed = False
         self._reporting = reporting
         self._every = every
-        self._wait = replay is True
         self._names = Names(models)
         self._calls = KeptCalls(models)
         self._calls.keep = replay is True or (replay is None and not self._on_device)
-        self._readings = Readings(self._wait)
+        self._readings = Readings(wait=replay is True)
         self._not_finite = NotFinite(reporting, self._names, self._calls)
         self._left_out = LeftOut(reporting, self._names)
         self._activations = ActivationRange(reporting, self._names, self._readings)
@@ -157,6 +156,7 @@ class _Judge:
         self._loss_was_bad = False
         self._bad_losses: list[float] = []
         self._step = 0
+        self._taken: Taken | None = None
         for one in optimizers:
             self._add(one)
 
@@ -173,7 +173,7 @@ class _Judge:
     def _backward_ended(self) -> None:
         bad, self._bad_losses = self._bad_losses, []
         for value in bad:
-            self._not_finite.loss(value, self._step)
+            self._not_finite.loss(value, self._step, self._taken)
         for one in self._optimizers.values():
             one.clearing.backward_ended()
             one.updates.backward_since = True
@@ -214,7 +214,7 @@ class _Judge:
             one.clearing.backward_begins()
         if not self._calls.count or (self._on_device and capturing(torch)) or not self._due():
             return
-        taken = last_taken()
+        taken = self._taken = last_taken()
         self._step = (
             taken.step
             if taken is not None
@@ -224,7 +224,7 @@ class _Judge:
             if not loss.is_floating_point() or not loss.numel():
                 continue
             one = loss if loss.numel() == 1 else loss.detach().sum()
-            if self._wait or one.device.type == "cpu":
+            if self._readings.at_once(one):
                 self._loss_read(one.item())
             else:
                 self._unread.append(one.detach().reshape(1).float())
@@ -283,7 +283,7 @@ class _Judge:
             return
         self._readings.poll()
         held, gradients = with_gradients(optimizer)
-        moment = Moment(self._step, mine.updates.count, held, dense(gradients))
+        moment = Moment(self._step, mine.updates.count, held, dense(gradients), self._taken)
         mine.held = held
         mine.clearing.before_update(moment, mine.updates.backward_since)
         self._left_out.before_update(optimizer, mine.updates, moment)
@@ -323,7 +323,7 @@ class _Judge:
                     all_losses.append(value)
                 else:
                     was_bad = True
-                    self._not_finite.loss(value, moment.step)
+                    self._not_finite.loss(value, moment.step, moment.taken, updated=True)
             if was_bad:
                 return
             if one_optimizer:
@@ -338,13 +338,16 @@ class _Judge:
     ) -> None:
         overflowed = not math.isfinite(sum(values))
         if overflowed:
-            now = self._wait or moment.gradients[0].device.type == "cpu"
+            now = self._readings.at_once(moment.gradients[0])
             # Later the gradients are those of another step: only their norms are known.
             finite = finite_each(moment.gradients) if now else [math.isfinite(one) for one in values]
             if not all(finite):
                 names = self._names.parameters()
-                told = [names.get(id(one), "parameter") for one in moment.parameters]
-                self._not_finite.gradients(list(zip(told, finite, strict=True)), moment.step)
+                told = [
+                    (names.get(id(one), "parameter"), good)
+                    for one, good in zip(moment.parameters, finite, strict=True)
+                ]
+                self._not_finite.gradients(told, moment.step, moment.taken, updated=not now)
                 return
             if scaled:
                 return  # by the factor of a GradScaler
@@ -363,6 +366,7 @@ class _Judge:
 
     def _end_step(self) -> None:
         self._calls.forget()
+        self._taken = None
         self._unread, self._losses, self._loss_was_bad = [], [], False
 
     @_harmless
