@@ -470,3 +470,30 @@ def test_sparse_gradients_tied_weights_and_checkpointing() -> None:
                 functional.cross_entropy(model(tokens), tokens).backward()
                 optimizer.step()
             assert watching.findings == []
+
+
+def test_lazy_layers_and_a_graph_edge() -> None:
+    model = nn.Sequential(nn.LazyLinear(8), nn.LazyBatchNorm1d(), nn.ReLU(), nn.Linear(8, 3))
+    with hr.watch(model) as watching:
+        model(data(0)[0])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(20):
+            x, y = data(step)
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y)
+            edge = getattr(torch.autograd.graph, "get_gradient_edge", lambda tensor: tensor)(loss)
+            torch.autograd.backward(edge if step % 2 else [loss])
+            optimizer.step()
+        assert watching.findings == []
+        assert watching._judge is not None
+        assert not watching._judge.closed
+
+
+def test_low_precision_is_summed_in_float32() -> None:
+    from headrace.watch.tensors.gradients import norms
+
+    for dtype in (torch.float16, torch.bfloat16):
+        assert norms([torch.full((2,), 60000.0, dtype=dtype)]).tolist() == pytest.approx([84852.8], rel=1e-2)
+    mixed = [torch.tensor([3.0, 4.0], dtype=one) for one in (torch.float64, torch.float16, torch.complex64)]
+    assert norms(mixed).tolist() == [5.0, 5.0, 5.0]
+    assert norms([]).tolist() == []

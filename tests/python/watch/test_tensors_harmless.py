@@ -128,6 +128,31 @@ def counters(watched: bool, late: bool = False) -> dict[str, int]:
     }
 
 
+def test_a_step_that_is_compiled_as_a_whole() -> None:
+    def breaks(watched: bool) -> tuple[list[float], int, int]:
+        dynamo = torch._dynamo
+        dynamo.reset()
+        dynamo.utils.counters.clear()
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        compiled = torch.compile(step, backend="aot_eager")
+        with hr.watch(model, optimizer) if watched else nullcontext():
+            losses = [float(compiled(torch.randn(3, 4))) for _ in range(4)]
+        counters = dynamo.utils.counters
+        return losses, sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"]
+
+    assert breaks(watched=True) == breaks(watched=False)
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_compiled_graphs_stay_what_they_are(late: bool) -> None:
     assert counters(watched=True, late=late) == counters(watched=False)
@@ -163,10 +188,23 @@ def test_nothing_is_kept_alive() -> None:
             optimizer.step()
         del x
         assert [one() for one in references] == [None] * 20
-    where = weakref.ref(optimizer)
-    del optimizer
+
+
+def test_a_watch_that_is_never_closed_keeps_no_model_alive() -> None:
+    before = torch.autograd.backward
+    model: Any = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer: Any = torch.optim.SGD(model.parameters(), lr=0.1)
+    hr.watch(model, optimizer)
+    for _ in range(90):
+        optimizer.zero_grad()
+        model(torch.randn(3, 2)).sum().backward()
+        optimizer.step()
+    references = [weakref.ref(one) for one in (model, optimizer, model[0].weight)]
+    del model, optimizer
     gc.collect()
-    assert where() is None
+    assert [one() for one in references] == [None] * 3
+    nn.Linear(1, 1)(torch.ones(1)).sum().backward()  # the next pass of any model takes the hooks back
+    assert torch.autograd.backward is before
 
 
 def test_a_copied_and_a_pickled_model_are_not_watched() -> None:

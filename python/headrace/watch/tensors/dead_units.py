@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 from headrace.watch.tensors.names import Names
@@ -29,7 +30,8 @@ class DeadUnits:
             self._layers = self._hidden_layers()
         known = {id(one): gradient for one, gradient in zip(moment.parameters, moment.gradients, strict=True)}
         self._looks += 1
-        for _, weight in self._layers:
+        for _, reference in self._layers:
+            weight = reference()
             gradient = known.get(id(weight))
             if gradient is None or gradient.is_sparse or hasattr(gradient, "to_local"):
                 self._alive.pop(id(weight), None)
@@ -39,9 +41,8 @@ class DeadUnits:
             self._alive[id(weight)] = moved if before is None else moved | before
         if self._looks % parameters["samples"]:
             return
-        looked = [
-            (name, self._alive[id(weight)]) for name, weight in self._layers if id(weight) in self._alive
-        ]
+        alive = [(name, self._alive.get(id(weight()))) for name, weight in self._layers]
+        looked = [(name, one) for name, one in alive if one is not None]
         self._alive.clear()
         if not looked:
             return
@@ -75,7 +76,7 @@ class DeadUnits:
         for model in self._names.models:
             inside = {id(module) for module in model.modules()}
             layers = [
-                (name, module.weight)
+                (name, weakref.ref(module.weight))
                 for name, module in self._names.modules()
                 if id(module) in inside
                 and isinstance(module, kinds)

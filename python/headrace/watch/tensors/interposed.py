@@ -76,16 +76,18 @@ def _around_backward(original: Any) -> Any:
     def backward(tensors: Any, *arguments: Any, **named: Any) -> Any:
         if not _listeners or sys.modules["torch"].compiler.is_compiling():
             return original(tensors, *arguments, **named)
-        losses = [tensors] if hasattr(tensors, "detach") else list(tensors)
-        raw = [_before_scaling(one) for one in losses]
+        listed = tensors if type(tensors) in (list, tuple) else [tensors]
+        losses = [_before_scaling(one) for one in listed if hasattr(one, "detach")]  # others are graph edges
         for listener in _listeners:
-            listener.backward_begins(raw)
-        result = original(tensors if hasattr(tensors, "detach") else losses, *arguments, **named)
+            listener.backward_begins(losses)
+        result = original(tensors, *arguments, **named)
         for listener in _listeners:
             listener.backward_ended()
         return result
 
-    return backward
+    # As torch does with its own optimizer: inside a compiled step this function runs as it is.
+    uncompiled = getattr(sys.modules["torch"], "_disable_dynamo", None)
+    return backward if uncompiled is None else uncompiled(backward)
 
 
 def _before_scaling(loss: Any) -> Any:

@@ -116,7 +116,7 @@ class _Buffers:
             weakref.ref(buffer)
             for module in unwrapped(model).modules()
             for name, buffer in module.named_buffers(recurse=False)
-            if name not in statistics and buffer.numel() <= MAX_BUFFER and not buffer.is_inference()
+            if name not in statistics and _is_small(buffer)
         ]
 
     def copies(self) -> list[tuple[Any, Any]]:
@@ -130,6 +130,11 @@ class _Buffers:
             if id(buffer) in self._changed:
                 found.append((buffer, buffer.detach().clone()))
         return found
+
+
+def _is_small(buffer: Any) -> bool:
+    lazy = sys.modules["torch"].nn.parameter.is_lazy(buffer)
+    return not lazy and not buffer.is_inference() and buffer.numel() <= MAX_BUFFER
 
 
 class _CallBegins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,15 +20,35 @@ def unwrapped(model: Any) -> Any:
 
 
 class Names:
-    """Of the watched models. A tied parameter and a shared module have one name, the first."""
+    """Of the watched models, which it keeps alive no longer than their user does.
+
+    A tied parameter and a shared module have one name, the first.
+    """
 
     def __init__(self, models: list[Any]) -> None:
-        self.models = [unwrapped(model) for model in models]
+        inner = [unwrapped(model) for model in models]
+        self._models = [weakref.ref(model) for model in inner]
         self._several = len(models) > 1
-        classes = [type(model).__name__ for model in self.models]
+        classes = [type(model).__name__ for model in inner]
         self._roots = [
             name if classes.count(name) == 1 else f"{name}[{at}]" for at, name in enumerate(classes)
         ]
+
+    @property
+    def models(self) -> list[Any]:
+        """Those that are alive."""
+        return [model for _, model in self._alive()]
+
+    def all_alive(self) -> bool:
+        return len(self._alive()) == len(self._models)
+
+    def model(self, at: int) -> Any:
+        """None: it is gone."""
+        return self._models[at]()
+
+    def _alive(self) -> list[tuple[int, Any]]:
+        found = [(at, reference()) for at, reference in enumerate(self._models)]
+        return [(at, model) for at, model in found if model is not None]
 
     def root(self, at: int) -> str:
         """A model itself has no name: its class."""
@@ -39,7 +60,7 @@ class Names:
         return f"{self._roots[at]}.{name}" if self._several else name
 
     def modules(self) -> Iterator[tuple[str, Any]]:
-        for at, model in enumerate(self.models):
+        for at, model in self._alive():
             for name, module in model.named_modules():
                 yield self._named(at, name), module
 
@@ -47,7 +68,7 @@ class Names:
         """By identity, in the order of the models."""
         return {
             id(parameter): self._named(at, name)
-            for at, model in enumerate(self.models)
+            for at, model in self._alive()
             for name, parameter in model.named_parameters()
         }
 

@@ -39,6 +39,18 @@ class _Values(NamedTuple):
     masked: bool
 
 
+def can_be_replayed(models: list[Any]) -> bool:
+    """False where the calls of several ranks meet inside: a rank that calls alone would wait forever."""
+    distributed = sys.modules["torch"].distributed
+    if not (distributed.is_available() and distributed.is_initialized()) or distributed.get_world_size() < 2:
+        return True
+    return all(
+        type(model).__name__ == "DistributedDataParallel"
+        and not any(type(one).__name__ == "SyncBatchNorm" for one in model.modules())
+        for model in models
+    )
+
+
 def replay(calls: list[Call], names: Names) -> Replayed | None:
     """None: the calls cannot be made again."""
     if not calls:
@@ -63,8 +75,8 @@ def _call_again(call: Call, names: Names) -> None:
     for device, state in enumerate(call.device_random):
         torch.cuda.set_rng_state(state, device)
     kept = {id(buffer): value for buffer, value in call.buffers}
-    with _other_buffers(names.models[call.at], kept), call.surroundings():
-        names.models[call.at](*call.arguments, **call.named)
+    with _other_buffers(names.model(call.at), kept), call.surroundings():
+        names.model(call.at)(*call.arguments, **call.named)
 
 
 @contextmanager

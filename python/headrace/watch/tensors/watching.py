@@ -1,38 +1,18 @@
-"""`hr.watch`: the calls, backward passes and updates of a training, handed to those who judge them."""
+"""`hr.watch`, and what it returns."""
 
 from __future__ import annotations
 
-import functools
-import math
-import sys
-import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from headrace.common.messages import warn_once
-from headrace.common.plain import typed_error_line
 from headrace.record.session import enabled
 from headrace.results.figures import Finding
-from headrace.watch.batches import Taken, last_taken
 from headrace.watch.tensors import interposed
-from headrace.watch.tensors.activation_range import ActivationRange
 from headrace.watch.tensors.arguments import check_every, check_on_hit, models_of, optimizers_of
-from headrace.watch.tensors.clearing import Clearing
 from headrace.watch.tensors.conditions import chosen
-from headrace.watch.tensors.dead_units import DeadUnits
-from headrace.watch.tensors.flat_loss import FlatLoss
-from headrace.watch.tensors.gradients import dense, norms
-from headrace.watch.tensors.kept_calls import KeptCalls
-from headrace.watch.tensors.left_out import LeftOut
-from headrace.watch.tensors.names import Names
-from headrace.watch.tensors.not_finite import NotFinite, finite_each
+from headrace.watch.tensors.judge import Judge
 from headrace.watch.tensors.reporting import Reporting
-from headrace.watch.tensors.scaler import ScalerSkips
-from headrace.watch.tensors.trends import Trends
-from headrace.watch.tensors.updates import Moment, Updates, parameters_of, rate_of, with_gradients
-from headrace.watch.tensors.values import Readings, capturing
-from headrace.watch.tensors.weights import Changes, Initialisation
 
 
 def watch(
@@ -72,7 +52,7 @@ def watch(
     check_on_hit(on_hit)
     watching = Watch(Reporting(on_hit, parameters))
     if enabled():
-        watching._judge = _Judge(watching._reporting, models, optimizers, every, replay)
+        watching._judge = Judge(watching._reporting, models, optimizers, every, replay)
         interposed.listen(watching._judge)
     return watching
 
@@ -82,7 +62,7 @@ class Watch:
 
     def __init__(self, reporting: Reporting) -> None:
         self._reporting = reporting
-        self._judge: _Judge | None = None
+        self._judge: Judge | None = None
 
     @property
     def findings(self) -> list[Finding]:
@@ -107,302 +87,3 @@ class Watch:
 
     def __repr__(self) -> str:
         return f"<headrace.Watch: {len(self._reporting.all())} findings>"
-
-
-def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
-    """An error of ours ends the watch, not the training."""
-
-    @functools.wraps(method)
-    def guarded(self: _Judge, *arguments: Any) -> Any:
-        if self.closed:
-            return None
-        try:
-            result = method(self, *arguments)
-        except Exception as error:
-            warn_once(f"hr.watch stopped: {typed_error_line(error)}")
-            self.close()
-            return None
-        return result
-
-    return guarded
-
-
-class _Judge:
-    """One watch while it is open: an `interposed.Listener`."""
-
-    def __init__(
-        self, reporting: Reporting, models: list[Any], optimizers: list[Any], every: int, replay: bool | None
-    ) -> None:
-        self._on_device = any(one.device.type != "cpu" for model in models for one in model.parameters())
-        self.closed = False
-        self._reporting = reporting
-        self._every = every
-        self._names = Names(models)
-        self._calls = KeptCalls(models)
-        self._calls.keep = replay is True or (replay is None and not self._on_device)
-        self._readings = Readings(wait=replay is True)
-        self._not_finite = NotFinite(reporting, self._names, self._calls)
-        self._left_out = LeftOut(reporting, self._names)
-        self._activations = ActivationRange(reporting, self._names, self._readings)
-        self._flat_loss = FlatLoss(reporting)
-        self._dead_units = DeadUnits(reporting, self._names, self._readings)
-        self._named = bool(optimizers)
-        self._optimizers: dict[int, _Optimizer] = {}
-        self._strangers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._scalers: weakref.WeakKeyDictionary[Any, ScalerSkips] = weakref.WeakKeyDictionary()
-        #: Losses of backward passes since the last update that are not read yet, and those that are.
-        self._unread: list[Any] = []
-        self._losses: list[float] = []
-        self._loss_was_bad = False
-        self._bad_losses: list[float] = []
-        self._step = 0
-        self._taken: Taken | None = None
-        for one in optimizers:
-            self._add(one)
-
-    # --- what interposed calls ------------------------------------------------------------------------------
-
-    def backward_begins(self, losses: list[Any]) -> None:
-        self._backward_begins(losses)
-
-    def backward_ended(self) -> None:
-        self._backward_ended()
-        self._reporting.raise_pending()
-
-    @_harmless
-    def _backward_ended(self) -> None:
-        bad, self._bad_losses = self._bad_losses, []
-        for value in bad:
-            self._not_finite.loss(value, self._step, self._taken)
-        for one in self._optimizers.values():
-            one.clearing.backward_ended()
-            one.updates.backward_since = True
-
-    def before_step(self, optimizer: Any, arguments: Any, named: Any) -> Any:
-        mine = self._mine(optimizer)
-        if mine is None:
-            return None
-        closure = arguments[0] if arguments else (named or {}).get("closure")
-        if callable(closure):  # backward is inside
-            return _with_closure(arguments, named, self._around_closure(optimizer, mine, closure))
-        self._gradients_ready(optimizer, mine)
-        self._reporting.raise_pending()
-        return None
-
-    def after_step(self, optimizer: Any) -> None:
-        mine = self._mine(optimizer)
-        if mine is not None:
-            self._updated(optimizer, mine)
-
-    @_harmless
-    def scaled(self, scaler: Any) -> None:
-        scale = getattr(scaler, "_scale", None)
-        if scale is None:
-            return
-        skips = self._scalers.setdefault(scaler, ScalerSkips(self._reporting))
-        step = self._step
-        self._readings.read(scale.detach().reshape(1), lambda values: skips.add(values[0], step))
-        self._end_step()  # a skipped step calls no optimizer
-
-    # --- how it judges --------------------------------------------------------------------------------------
-
-    @_harmless
-    def _backward_begins(self, losses: list[Any]) -> None:
-        torch = sys.modules["torch"]
-        self._readings.poll()
-        for one in self._optimizers.values():
-            one.clearing.backward_begins()
-        if not self._calls.count or (self._on_device and capturing(torch)) or not self._due():
-            return
-        taken = self._taken = last_taken()
-        self._step = (
-            taken.step
-            if taken is not None
-            else max((one.updates.count for one in self._optimizers.values()), default=0)
-        )
-        for loss in losses:
-            if not loss.is_floating_point() or not loss.numel():
-                continue
-            one = loss if loss.numel() == 1 else loss.detach().sum()
-            if self._readings.at_once(one):
-                self._loss_read(one.item())
-            else:
-                self._unread.append(one.detach().reshape(1).float())
-
-    def _loss_read(self, value: float) -> None:
-        if math.isfinite(value):
-            self._losses.append(value)
-        else:
-            self._loss_was_bad = True
-            self._bad_losses.append(value)  # reported when the backward pass has freed its memory
-
-    def _due(self) -> bool:
-        return self._most_updates() % self._every == 0
-
-    def _most_updates(self) -> int:
-        return max((one.updates.count for one in self._optimizers.values()), default=0)
-
-    def _around_closure(
-        self, optimizer: Any, mine: _Optimizer, closure: Callable[[], Any]
-    ) -> Callable[[], Any]:
-        def watched() -> Any:
-            result = closure()
-            self._gradients_ready(optimizer, mine)
-            self._reporting.raise_pending()
-            return result
-
-        return watched
-
-    @_harmless
-    def _mine(self, optimizer: Any) -> _Optimizer | None:
-        """Its state; None: it trains something else."""
-        found = self._optimizers.get(id(optimizer))
-        if found is not None and found.reference() is optimizer:
-            if not found.updates.count:
-                self._left_out.stepped(optimizer)
-            return found
-        self._left_out.stepped(optimizer)
-        if self._named or optimizer in self._strangers:
-            return None
-        names = self._names.parameters()
-        if any(id(one) in names for one in parameters_of(optimizer)):
-            return self._add(optimizer)
-        self._strangers.add(optimizer)
-        return None
-
-    def _add(self, optimizer: Any) -> _Optimizer:
-        mine = self._optimizers[id(optimizer)] = _Optimizer(
-            optimizer, self._reporting, self._names, self._readings
-        )
-        return mine
-
-    @_harmless
-    def _gradients_ready(self, optimizer: Any, mine: _Optimizer) -> None:
-        torch = sys.modules["torch"]
-        if self._on_device and capturing(torch):
-            return
-        self._readings.poll()
-        held, gradients = with_gradients(optimizer)
-        moment = Moment(self._step, mine.updates.count, held, dense(gradients), self._taken)
-        mine.held = held
-        mine.clearing.before_update(moment, mine.updates.backward_since)
-        self._left_out.before_update(optimizer, mine.updates, moment)
-        if moment.update == 0:
-            mine.initialisation.judge(optimizer, moment)
-        if not held or moment.update % self._every:
-            return
-        mine.changes.before_update(moment)
-        mine.moment = moment
-        self._activations.before_update(moment)
-        self._dead_units.before_update(moment)
-        self._read_norms(optimizer, mine, moment)
-
-    def _read_norms(self, optimizer: Any, mine: _Optimizer, moment: Moment) -> None:
-        torch = sys.modules["torch"]
-        with torch.no_grad():
-            found = norms(moment.gradients)
-        skipped = getattr(optimizer, "found_inf", None)  # a GradScaler leaves the skip to a fused optimizer
-        scale = getattr(optimizer, "grad_scale", None)
-        if skipped is not None:
-            found = found / scale if scale is not None else found
-            found = torch.cat([found, skipped.detach().reshape(1).to(found)])
-        unread, self._unread = self._unread, []
-        losses, self._losses = self._losses, []
-        bad, self._loss_was_bad = self._loss_was_bad, False
-        if unread:
-            found = torch.cat([found, *(one.to(found.device, non_blocking=True) for one in unread)])
-        count = len(moment.gradients)
-        one_optimizer = len(self._optimizers) == 1
-
-        def read(values: list[float]) -> None:
-            was_bad, all_losses = bad, list(losses)
-            if skipped is not None and values[count]:
-                return
-            for value in values[len(values) - len(unread) :] if unread else ():
-                if math.isfinite(value):
-                    all_losses.append(value)
-                else:
-                    was_bad = True
-                    self._not_finite.loss(value, moment.step, moment.taken, updated=True)
-            if was_bad:
-                return
-            if one_optimizer:
-                for value in all_losses[-1:]:
-                    self._flat_loss.add(value, moment.step)
-            self._judge_norms(mine, moment, values[:count], all_losses, scale is not None)
-
-        self._readings.read(found, read)
-
-    def _judge_norms(
-        self, mine: _Optimizer, moment: Moment, values: list[float], losses: list[float], scaled: bool
-    ) -> None:
-        overflowed = not math.isfinite(sum(values))
-        if overflowed:
-            now = self._readings.at_once(moment.gradients[0])
-            # Later the gradients are those of another step: only their norms are known.
-            finite = finite_each(moment.gradients) if now else [math.isfinite(one) for one in values]
-            if not all(finite):
-                names = self._names.parameters()
-                told = [
-                    (names.get(id(one), "parameter"), good)
-                    for one, good in zip(moment.parameters, finite, strict=True)
-                ]
-                self._not_finite.gradients(told, moment.step, moment.taken, updated=not now)
-                return
-            if scaled:
-                return  # by the factor of a GradScaler
-        mine.trends.add(moment, values, losses, overflowed)
-
-    @_harmless
-    def _updated(self, optimizer: Any, mine: _Optimizer) -> None:
-        moment, mine.moment = mine.moment, None
-        if moment is not None:
-            mine.changes.updated(moment, rate_of(optimizer))
-        mine.clearing.updated(mine.held)
-        mine.held = []
-        mine.updates.count += 1
-        mine.updates.backward_since = False
-        self._end_step()
-
-    def _end_step(self) -> None:
-        self._calls.forget()
-        self._taken = None
-        self._unread, self._losses, self._loss_was_bad = [], [], False
-
-    @_harmless
-    def look(self) -> None:
-        """Hand on all values that are under way."""
-        self._readings.poll(wait=True)
-
-    def close(self) -> None:
-        interposed.leave(self)
-        if not self.closed:
-            try:
-                self._readings.poll(wait=True)
-            except Exception as error:
-                warn_once(f"hr.watch stopped: {typed_error_line(error)}")
-        self.closed = True
-        self._calls.close()
-        self._activations.close()
-        self._left_out.close()
-
-
-class _Optimizer:
-    """What is known of one watched optimizer."""
-
-    def __init__(self, optimizer: Any, reporting: Reporting, names: Names, readings: Readings) -> None:
-        self.reference = weakref.ref(optimizer)
-        self.updates = Updates()
-        self.clearing = Clearing(reporting)
-        self.trends = Trends(reporting, names)
-        self.initialisation = Initialisation(reporting, names, readings)
-        self.changes = Changes(reporting, names, readings)
-        self.moment: Moment | None = None
-        #: Parameters with a gradient in the update under way.
-        self.held: list[Any] = []
-
-
-def _with_closure(arguments: Any, named: Any, closure: Callable[[], Any]) -> Any:
-    if arguments:
-        return (closure, *arguments[1:]), named
-    return arguments, {**named, "closure": closure}
