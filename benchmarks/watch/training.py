@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 import headrace as hr
+from headrace.watch import batches as watch_batches
 
 STEPS = 60
 
@@ -133,6 +134,16 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
+def taken(batches: Iterable[Any]) -> Iterator[Any]:
+    """The same batches as the watch of a loader records them: which samples, in which step."""
+    for step, batch in enumerate(batches):
+        rows = len(batch[0] if isinstance(batch, tuple) else batch)
+        indices = list(range(step * rows, (step + 1) * rows))
+        watch_batches._last.taken = watch_batches.Taken("train", step, 0, indices, -1, batch)
+        yield batch
+    watch_batches._last.taken = None
+
+
 def next_token_loss(out: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(out[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
@@ -140,13 +151,13 @@ def next_token_loss(out: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
 def fit(
     model: nn.Module,
     optimizer: Any,
-    batches: Iterator[Any],
+    batches: Iterable[Any],
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = functional.cross_entropy,
     each: Callable[[int], None] = lambda step: None,
 ) -> None:
     """The usual loop, watched. each: called before each step."""
     with hr.watch(model, optimizer):
-        for step, batch in enumerate(batches):
+        for step, batch in enumerate(taken(batches)):
             each(step)
             x, y = batch if isinstance(batch, tuple) else (batch, batch)
             optimizer.zero_grad()

@@ -76,6 +76,13 @@ def test_explosion() -> None:
     assert "explosion" in {kind for kind, _ in hits}
 
 
+def test_growth_that_ends_in_a_nan_within_a_few_steps() -> None:
+    model = mlp(4, 16, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e6)
+    hits = train(model, optimizer, loss=lambda out, y: (out**2).sum() + 0 * y.sum())
+    assert {"explosion", "nonfinite_loss"} <= {kind for kind, _ in hits}
+
+
 def test_a_norm_beyond_float32_is_no_nan() -> None:
     model = nn.Linear(4, 3, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

@@ -16,6 +16,7 @@ from headrace.watch.tensors import interposed
 from headrace.watch.tensors.activation_range import ActivationRange
 from headrace.watch.tensors.clearing import Clearing
 from headrace.watch.tensors.dead_units import DeadUnits
+from headrace.watch.tensors.explosion import Explosion
 from headrace.watch.tensors.flat_loss import FlatLoss
 from headrace.watch.tensors.gradients import dense, norms
 from headrace.watch.tensors.kept_calls import KeptCalls
@@ -98,6 +99,7 @@ class Judge:
         bad, self._bad_losses = self._bad_losses, []
         for value in bad:
             self._not_finite.loss(value, self._step, self._taken)
+            self._end_of_growth()
         for one in self._optimizers.values():
             one.clearing.backward_ended()
             one.updates.backward_since = True
@@ -169,6 +171,10 @@ class Judge:
         else:
             self._loss_was_bad = True
             self._bad_losses.append(value)  # reported when the backward pass has freed its memory
+
+    def _end_of_growth(self) -> None:
+        for one in self._optimizers.values():
+            one.explosion.not_finite()
 
     def _due(self) -> bool:
         return self._most_updates() % self._every == 0
@@ -261,6 +267,7 @@ class Judge:
                 else:
                     was_bad = True
                     self._not_finite.loss(value, moment.step, moment.taken, updated=True)
+                    self._end_of_growth()
             if was_bad:
                 return
             if one_optimizer:
@@ -285,10 +292,13 @@ class Judge:
                     for one, good in zip(moment.parameters, finite, strict=True)
                 ]
                 self._not_finite.gradients(told, moment.step, moment.taken, updated=not now)
+                mine.explosion.not_finite()
                 return
             if scaled:
                 return  # by the factor of a GradScaler
-        mine.trends.add(moment, values, losses, overflowed)
+        mine.explosion.add(moment, values, losses, overflowed)
+        if not overflowed:
+            mine.trends.add(moment, values)
 
     @_harmless
     def _updated(self, optimizer: Any, mine: _Optimizer) -> None:
@@ -331,6 +341,7 @@ class _Optimizer:
         self.reference = weakref.ref(optimizer)
         self.updates = Updates()
         self.clearing = Clearing(reporting)
+        self.explosion = Explosion(reporting, names)
         self.trends = Trends(reporting, names)
         self.initialisation = Initialisation(reporting, names, readings)
         self.changes = Changes(reporting, names, readings)

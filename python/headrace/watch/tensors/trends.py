@@ -1,4 +1,4 @@
-"""Norms of gradients, and losses, over the updates of one optimizer: explosion, vanishing, zeros."""
+"""Norms of gradients against each other, over the updates of one optimizer: vanishing, zeros."""
 
 from __future__ import annotations
 
@@ -9,34 +9,10 @@ from headrace.watch.tensors.names import Names
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.updates import Moment
 
-#: Updates whose largest norm and loss are the reference.
-_FIRST = 10
-#: A loss below it may grow a thousandfold and mean nothing.
-_LEAST_LOSS = 1.0
 #: Updates whose gradients are compared with each other, and how often later.
 _EVERY_ONE, _LATER_EVERY = 50, 10
 #: Weights that a comparison of first and last layers needs.
 _MIN_WEIGHTS = 6
-
-
-class _Growth:
-    """A positive number against the largest of the first updates."""
-
-    def __init__(self, least: float) -> None:
-        self._reference = least
-        self._seen = 0
-        self.in_a_row = 0
-
-    def add(self, value: float, ratio: float) -> float:
-        """How many times the reference it is."""
-        self._seen += 1
-        if self._seen == 1:
-            self._reference = max(self._reference, value)
-        grown = value / self._reference if self._reference > 0 else 0.0
-        self.in_a_row = self.in_a_row + 1 if grown > ratio else 0
-        if self._seen <= _FIRST and not self.in_a_row:
-            self._reference = max(self._reference, value)
-        return grown
 
 
 class Trends:
@@ -44,49 +20,14 @@ class Trends:
 
     def __init__(self, reporting: Reporting, names: Names) -> None:
         self._reporting, self._names = reporting, names
-        self._gradients, self._losses = _Growth(0.0), _Growth(_LEAST_LOSS)
-        self._exploded_at = ""
         self._vanishing = 0
         self._zeros: dict[int, int] = {}
         self._all_zero = 0
 
-    def add(self, moment: Moment, norms: list[float], losses: list[float], overflowed: bool) -> None:
-        total = math.sqrt(sum(one * one for one in norms)) if not overflowed else math.inf
-        self._judge_explosion(moment, norms, total, losses)
-        looked_at = moment.update < _EVERY_ONE or not moment.update % _LATER_EVERY
-        if looked_at and not overflowed:
+    def add(self, moment: Moment, norms: list[float]) -> None:
+        if moment.update < _EVERY_ONE or not moment.update % _LATER_EVERY:
             self._judge_vanishing(moment, norms)
-            self._judge_zeros(moment, norms, total)
-
-    def _judge_explosion(self, moment: Moment, norms: list[float], total: float, losses: list[float]) -> None:
-        parameters = self._reporting.parameters("explosion")
-        if parameters is None:
-            return
-        ratio = parameters["ratio"]
-        grown = self._gradients.add(total, ratio)
-        loss = max((abs(one) for one in losses), default=0.0)
-        loss_grown = self._losses.add(loss, ratio)
-        by_loss = self._losses.in_a_row >= parameters["steps"]
-        if not by_loss and self._gradients.in_a_row < parameters["steps"] and total != math.inf:
-            return
-        where = self._exploded_at
-        if not where:
-            names = self._names.parameters()
-            largest = max(range(len(norms)), key=lambda at: norms[at])
-            where = self._exploded_at = names.get(id(moment.parameters[largest]), "gradients")
-        if total == math.inf:
-            what = "the norm of the gradients is beyond float32, and each of them is finite"
-        elif by_loss:
-            what = f"the loss is {loss:.3g}, {loss_grown:.3g} times that of the first {_FIRST} updates"
-        else:
-            what = f"the norm of the gradients is {total:.3g}, {grown:.3g} times that of the first updates"
-        self._reporting.add(
-            "explosion",
-            where,
-            f"{what}, at step {moment.step}; the largest is that of {where}",
-            cure="Lower the learning rate, warm it up, or clip the gradients",
-            step=moment.step,
-        )
+            self._judge_zeros(moment, norms)
 
     def _judge_vanishing(self, moment: Moment, norms: list[float]) -> None:
         parameters = self._reporting.parameters("gradient_vanishing")
@@ -116,12 +57,12 @@ class Trends:
             figures={"ratio": first / last},
         )
 
-    def _judge_zeros(self, moment: Moment, norms: list[float], total: float) -> None:
+    def _judge_zeros(self, moment: Moment, norms: list[float]) -> None:
         parameters = self._reporting.parameters("no_gradient")
         if parameters is None:
             return
         limit = parameters["zero_steps"]
-        if total == 0.0:
+        if not any(norms):
             self._all_zero = self._all_zero + 1 if self._all_zero == moment.update else -limit
             if self._all_zero >= limit:
                 self._reporting.add(
