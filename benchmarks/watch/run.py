@@ -63,14 +63,14 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draws", type=int, default=1, help="how often each case is drawn")
-    parser.add_argument("--only", default="", help="part of a case's name")
+    parser.add_argument("--only", default="", help="part of a name of a family or a case")
     options = parser.parse_args()
     logging.getLogger("headrace").setLevel(logging.ERROR)
     outcomes = []
     for family, cases in FAMILIES.items():
         for make in cases:
             for draw in range(options.draws):
-                if options.only in make.__name__:
+                if options.only in f"{family} {make.__name__}":
                     case = make(1000 * options.seed + draw)
                     outcomes.append(Outcome(family, make.__name__, case.expected, play(case)))
                     show(outcomes[-1])

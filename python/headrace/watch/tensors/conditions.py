@@ -22,8 +22,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "gradients_not_cleared": {"steps": 3},
     "weight_not_updated": {"steps": 10},
     # ratio: mean of |change| to mean of |weight| in one update; elements: how many of a tensor, None: all.
-    # size_above: smaller weights are left out, because they begin near zero on purpose.
-    "weight_change_too_large": {"ratio": 1.0, "size_above": 1e-3, "every_steps": 100, "elements": 65536},
+    # gain_above: of the mean |change| times the root of the fan-in; small weights may grow below it.
+    "weight_change_too_large": {"ratio": 1.0, "gain_above": 0.5, "every_steps": 100, "elements": 65536},
     # gain: root mean square of a weight times the root of its fan-in.
     "bad_initialisation": {
         "gain_above": 30.0,

@@ -139,18 +139,18 @@ class Changes:
             rows.append(torch.stack([change.float().mean(), size.float().mean(), still.float()]))
         flat = torch.cat([row.to(rows[0].device, non_blocking=True) for row in rows])
         names = self._names.parameters()
-        told = [names.get(id(one), "parameter") for one, _ in before]
+        told = [(names.get(id(one), "parameter"), one[0].numel()) for one, _ in before]
         self._readings.read(flat, lambda values: self._look(told, values, moment))
 
-    def _look(self, told: list[str], values: list[float], moment: Moment) -> None:
+    def _look(self, told: list[tuple[str, int]], values: list[float], moment: Moment) -> None:
         large = self._reporting.parameters("weight_change_too_large")
         small = self._reporting.parameters("weight_change_too_small")
-        for at, name in enumerate(told):
+        for at, (name, fan_in) in enumerate(told):
             change, size, still = values[3 * at : 3 * at + 3]
             if not math.isfinite(change + size):
                 continue  # another condition's
-            ratio = change / (size + _EPSILON)
-            if large is not None and ratio > large["ratio"] and size > large["size_above"]:
+            ratio, gain = change / (size + _EPSILON), change * math.sqrt(fan_in)
+            if large is not None and ratio > large["ratio"] and gain > large["gain_above"]:
                 kind, verb, cure = (
                     "large",
                     "moved",
