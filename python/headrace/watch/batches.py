@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.record.session import unnumbered
-from headrace.results.figures import Finding
 from headrace.watch.checks import CHECKS, Check
 from headrace.watch.datasets import file_of
 from headrace.watch.findings import findings_of
@@ -44,7 +43,7 @@ class Taken(NamedTuple):
     worker: int
     batch: Any
     #: The dataset of the indices; None: not known.
-    dataset: Any
+    dataset: Any = None
 
 
 class _Last(threading.local):
@@ -73,8 +72,6 @@ class WatchedLoop:
         self.workers = 0
         self._findings = findings_of(handle.session)
         self._findings.judges.append(self._judge)
-        if _say not in self._findings.on_new:
-            self._findings.on_new.append(_say)
         self._checks: list[Check] = [kind(self) for kind in CHECKS]
         self._overlap = Overlap(self, self._findings)
         self._random = WorkersRandom(self, self._findings, handle.session)
@@ -220,7 +217,3 @@ def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> No
     loop = watched(loader)
     if loop is not None:
         loop.took(iterator, number, worker, batch)
-
-
-def _say(finding: Finding) -> None:
-    warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any
 
@@ -38,9 +39,9 @@ def file_of(dataset: Any, index: int) -> str:
     dataset, index = base_of(dataset, index)
     for name in _LISTS:
         try:
-            entry = vars(dataset).get(name)
+            entry = inspect.getattr_static(dataset, name, None)  # no property of the user's runs
             entry = entry[index] if isinstance(entry, (list, tuple)) else None
-        except (TypeError, IndexError):
+        except IndexError:
             continue
         if isinstance(entry, (tuple, list)) and entry:
             entry = entry[0]

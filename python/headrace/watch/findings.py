@@ -29,8 +29,6 @@ class Findings:
         self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
         self.judges: list[Callable[[], None]] = []
-        #: Called with each finding when it is new.
-        self.on_new: list[Callable[[Finding], None]] = []
         #: What `headrace cluster` compares between ranks, by loader (see `Found`).
         self.samples_seen: dict[str, list[int]] = {}
         self._random: list[dict[str, Any]] = []
@@ -49,7 +47,7 @@ class Findings:
 
         loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
         evidence, without a period. fault: False: it may be meant so, a note. step: the first one, from 0, in
-        that loader. samples: dataset indices.
+        that loader. samples: dataset indices. say: in the log, when it is new.
         """
         self._tell(kind, where, says, keep=False, **more)
 
@@ -66,6 +64,7 @@ class Findings:
         step: int | None = None,
         samples: Iterable[int] = (),
         figures: dict[str, float] | None = None,
+        say: bool = True,
     ) -> None:
         listed = list(samples)[:MOST_SAMPLES]
         with self._lock:
@@ -90,8 +89,8 @@ class Findings:
             self._changed = True
         if known is None:
             self.write()  # the process may be killed by what it found
-            for tell in self.on_new:
-                tell(finding)
+            if say:
+                warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
 
     def keep_sample(self, loader: str, index: int) -> None:
         """A dataset index of the first epoch; see `samples_seen`."""

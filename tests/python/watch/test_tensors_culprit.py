@@ -10,8 +10,8 @@ import pytest
 
 import headrace as hr
 from headrace.watch import batches
+from headrace.watch.datasets import file_of
 from headrace.watch.tensors.batch_rows import bad_rows
-from headrace.watch.tensors.dataset_files import file_of, set_dataset
 from headrace.watch.tensors.values import Readings
 
 torch = pytest.importorskip("torch")
@@ -60,7 +60,7 @@ def test_a_row_of_the_batch() -> None:
     (finding,) = one_step(model, x, y)
     assert (finding.kind, finding.where, finding.first_step) == ("nonfinite_loss", "loss", 20)
     assert finding.says == (
-        "loss became NaN at step 20: batch 20, row 14 of images is not finite: dataset index 137, "
+        "loss became NaN at step 20: batch 20, row 14 of batch['images'] is not finite: dataset index 137, "
         "read by worker 2"
     )
     assert finding.samples == [137]
@@ -205,7 +205,8 @@ def test_rows_of_any_container() -> None:
     taken(1, Batch(torch.zeros(4), {"depth": array}))
     rows = bad_rows(batches.last_taken())
     assert rows is not None
-    assert rows.says == "batch 1, row 2 of more.depth is not finite: dataset index 125, read by worker 2"
+    where = "batch.more['depth']"
+    assert rows.says == f"batch 1, row 2 of {where} is not finite: dataset index 125, read by worker 2"
     taken(1, {"a": torch.arange(4), "b": "text", "c": None})
     assert bad_rows(batches.last_taken()) is None
     assert bad_rows(None) is None
@@ -218,18 +219,16 @@ def test_the_file_of_a_sample() -> None:
     class Files:
         files = ("a.npy", "b.npy")
 
-    assert file_of(Folder(), 1) == "dogs/2.jpg"
+    assert file_of(Folder(), 1) == "2.jpg"
     assert file_of(Files(), 0) == "a.npy"
     assert file_of(torch.utils.data.Subset(Files(), [1]), 0) == "b.npy"
-    assert file_of(Files(), 2) is None
-    assert file_of(object(), 0) is None
-    dataset = Files()
-    set_dataset("files", dataset)
+    assert file_of(Files(), 2) == ""
+    assert file_of(object(), 0) == ""
     x = torch.tensor([0.0, float("nan")])
-    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, x)
+    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, x, Files())
     rows = bad_rows(batches.last_taken())
     assert rows is not None
-    assert rows.says == "batch 0, row 1 is not finite: dataset index 1, b.npy"
+    assert rows.says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"
 
 
 @pytest.mark.parametrize("replay", [None, False])
@@ -250,6 +249,6 @@ def test_values_that_arrive_a_step_later(monkeypatch: pytest.MonkeyPatch, replay
             assert step > 20 or watching._reporting.all() == []
         (finding,) = watching.findings
     assert finding.says == (
-        "loss became NaN at step 20: batch 20, row 14 of images is not finite: dataset index 137, "
+        "loss became NaN at step 20: batch 20, row 14 of batch['images'] is not finite: dataset index 137, "
         "read by worker 2"
     )

@@ -6,8 +6,8 @@ import sys
 from typing import Any, NamedTuple
 
 from headrace.watch.batches import Taken
-from headrace.watch.tensors.dataset_files import file_of_sample
-from headrace.watch.tensors.tensors_in import arrays_in
+from headrace.watch.datasets import file_of
+from headrace.watch.fields import fields_of
 
 
 class BadRows(NamedTuple):
@@ -23,7 +23,7 @@ def bad_rows(taken: Taken | None) -> BadRows | None:
     """None: no batch is known, or all of it is finite."""
     if taken is None:
         return None
-    for name, array in arrays_in(taken.batch):
+    for name, array in fields_of(taken.batch):
         rows = _not_finite(array)
         if rows:
             return _said(taken, name, rows)
@@ -60,9 +60,9 @@ def _said(taken: Taken, name: str, rows: list[int]) -> BadRows:
     samples = [indices[row] for row in rows if indices is not None and row < len(indices)]
     if samples:
         says += f": dataset index {samples[0]}"
-        file = file_of_sample(taken.loader, samples[0])
-        if file is not None:
-            says += f", {file}"
+        file = file_of(taken.dataset, samples[0])
+        if file:
+            says += f" ({file})"
     if taken.worker >= 0:
         says += f", read by worker {taken.worker}" if samples else f": read by worker {taken.worker}"
     return BadRows(says, samples)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+from headrace.watch.fields import fields_of
 from headrace.watch.tensors.kept_calls import Call
 from headrace.watch.tensors.names import Names
-from headrace.watch.tensors.tensors_in import arrays_in
 
 
 class Replayed(NamedTuple):
@@ -190,7 +190,7 @@ class _Look:
 def _values(value: Any) -> _Values:
     torch = sys.modules["torch"]
     bad = masked = False
-    for _, tensor in arrays_in(value):
+    for _, tensor in fields_of(value):
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or tensor.is_sparse:
             continue
         tensor = tensor.detach()

@@ -53,7 +53,17 @@ class Reporting:
         if key not in self._findings and sum(one == kind for one, _ in self._findings) >= MAX_PLACES:
             return
         findings = _current()
-        findings.add(kind, where, says, fault=fault, cure=cure, step=step, samples=samples, figures=figures)
+        findings.add(
+            kind,
+            where,
+            says,
+            fault=fault,
+            cure=cure,
+            step=step,
+            samples=samples,
+            figures=figures,
+            say=self._on_hit == "say",
+        )
         if key not in self._findings:
             for one in findings.all(""):
                 if (one.kind, one.where) == key:
@@ -69,8 +79,6 @@ class Reporting:
                 self._on_hit(finding)
             except Exception as error:
                 warn_once(f"on_hit of hr.watch failed: {typed_error_line(error)}")
-        else:
-            warn_once(f"{finding.says}. {finding.cure}")
 
     def raise_pending(self) -> None:
         """Called where an error reaches the user's loop with the model and the optimizer whole."""
