@@ -25,7 +25,7 @@ def base_of(dataset: Any, index: Any) -> tuple[Any, Any]:
     """The dataset that is not a part of another one, and the sample's index there."""
     for _ in range(_DEEPEST):
         inner, indices = getattr(dataset, "dataset", None), getattr(dataset, "indices", None)
-        if inner is None or indices is None or not hasattr(inner, "__getitem__"):
+        if inner is None or indices is None:
             break
         try:
             dataset, index = inner, int(indices[index])

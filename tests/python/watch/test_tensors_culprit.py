@@ -72,7 +72,7 @@ def test_a_row_of_the_targets() -> None:
     taken(5, (x, y), worker=-1)
     (finding,) = one_step(nn.Linear(4, 1), x, y)
     assert finding.says == (
-        "loss became Inf at step 5 in the loss: batch 5, row 3 of [1] is not finite: dataset index 126"
+        "loss became Inf at step 5 in the loss: batch 5, row 3 of batch[1] is not finite: dataset index 126"
     )
 
 
@@ -190,7 +190,7 @@ def test_without_a_replay_the_batch_is_named() -> None:
     x[1, 1] = float("nan")
     taken(0, [x])
     (finding,) = one_step(nn.Linear(4, 1), x, torch.zeros(16, 1), replay=False)
-    assert "row 1 of [0] is not finite: dataset index 124" in finding.says
+    assert "row 1 of batch[0] is not finite: dataset index 124" in finding.says
 
 
 def test_rows_of_any_container() -> None:
