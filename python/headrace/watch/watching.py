@@ -46,5 +46,13 @@ def watch_loader(handle: _core.LoaderHandle, line: object = None) -> None:
     _core.watch_batches(took)
 
 
+def _watch_all(handle: _core.LoaderHandle) -> None:
+    """A loader of a script below `headrace run --watch`."""
+    from headrace.watch.tensors.unchanged_script import watch_models
+
+    watch_loader(handle)
+    watch_models()
+
+
 if os.environ.get(WATCH) == "1":
-    on_loader.append(watch_loader)
+    on_loader.append(_watch_all)

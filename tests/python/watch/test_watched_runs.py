@@ -37,9 +37,24 @@ if __name__ == "__main__":
 """
 
 
-def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+TRAINING = SCRIPT.replace(
+    """    for x in loader:
+        pass
+""",
+    """    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+""",
+)
+
+
+def run(folder: Path, *arguments: str, text: str = SCRIPT) -> "subprocess.CompletedProcess[str]":
     script = folder / "train.py"
-    script.write_text(SCRIPT)
+    script.write_text(text)
     command = [
         sys.executable,
         "-m",
@@ -72,6 +87,18 @@ def test_an_unchanged_script(tmp_path: Path, workers: str) -> None:
     assert check(tmp_path).returncode == 3
     report.save(tmp_path / "saved.json")
     assert hr.Report.load(tmp_path / "saved.json").findings == report.findings
+
+
+def test_the_loss_of_an_unchanged_script_leads_to_its_sample(tmp_path: Path) -> None:
+    done = run(tmp_path, "2", text=TRAINING)
+    assert done.returncode == 0
+    assert "Warning" not in done.stderr
+    found = {one.kind: one for one in hr.Report.load(tmp_path / "run").findings}
+    assert set(found) == {"nonfinite_batch", "nonfinite_loss"}
+    assert found["nonfinite_loss"].samples == [41]
+    assert "loss became NaN at step 5: batch 5, row 1 of batch is not finite: dataset index 41" in (
+        found["nonfinite_loss"].says
+    )
 
 
 def test_a_killed_script_keeps_its_findings(tmp_path: Path) -> None:
