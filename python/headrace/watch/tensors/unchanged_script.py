@@ -14,7 +14,7 @@ _seen: set[int] = set()
 
 
 def watch_models() -> None:
-    """From the first step of each optimizer on; called again it does nothing. Needs PyTorch to be imported."""
+    """From the first step of each optimizer on; called again it does nothing. PyTorch has been imported."""
     module = sys.modules.get("torch.optim.optimizer")
     register = getattr(module, "register_optimizer_step_pre_hook", None)
     if register is not None and not _seen:
@@ -38,7 +38,7 @@ def _before_step(optimizer: Any, *_: Any) -> None:
 
 
 def models_of(optimizer: Any) -> list[Any]:
-    """The outermost modules with parameters of ``optimizer``; looks through all objects, once an optimizer."""
+    """The outermost modules with parameters of ``optimizer``. Looks through all objects: once an optimizer."""
     torch = sys.modules["torch"]
     stepped = {id(one) for group in optimizer.param_groups for one in group["params"]}
     # By the type itself: asking an object for its class may run code of its author.
