@@ -185,6 +185,17 @@ def test_what_follows_from_a_nan_is_no_finding_of_its_own() -> None:
         assert (finding.kind, finding.first_step, finding.steps) == ("nonfinite_loss", 2, 3)
 
 
+def test_what_follows_from_a_nan_gradient_is_none_either() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), Root(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with hr.watch(model, optimizer) as watching:
+        for _ in range(5):
+            optimizer.zero_grad()
+            model(torch.randn(16, 4)).mean().backward()
+            optimizer.step()
+        assert [one.kind for one in watching.findings] == ["nonfinite_gradient"]
+
+
 def test_without_a_replay_the_batch_is_named() -> None:
     x = torch.randn(16, 4)
     x[1, 1] = float("nan")

@@ -168,6 +168,7 @@ class Judge:
     def _loss_read(self, value: float) -> None:
         if math.isfinite(value):
             self._losses.append(value)
+            self._not_finite.loss_is_finite()
         else:
             self._loss_was_bad = True
             self._bad_losses.append(value)  # reported when the backward pass has freed its memory
@@ -264,6 +265,7 @@ class Judge:
             for value in values[len(values) - len(unread) :] if unread else ():
                 if math.isfinite(value):
                     all_losses.append(value)
+                    self._not_finite.loss_is_finite()
                 else:
                     was_bad = True
                     self._not_finite.loss(value, moment.step, moment.taken, updated=True)

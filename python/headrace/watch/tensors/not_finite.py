@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.watch.batches import Taken
 from headrace.watch.tensors.batch_rows import BadRows, bad_rows
+from headrace.watch.tensors.gradients import dense, norms
 from headrace.watch.tensors.kept_calls import KeptCalls
 from headrace.watch.tensors.names import Names
 from headrace.watch.tensors.replay import Replayed, replay
@@ -27,12 +28,16 @@ class NotFinite:
 
     def __init__(self, reporting: Reporting, names: Names, calls: KeptCalls) -> None:
         self._reporting, self._names, self._calls = reporting, names, calls
+        #: In a row, without a finite loss between.
+        self._hits = 0
         self._searched = 0
         self._replays = 0
 
     def loss(self, value: float, step: int, taken: Taken | None, updated: bool = False) -> None:
         """``value`` is NaN or Inf. updated: the update was made since, so a replay tells nothing."""
-        again = self._searched > 0
+        if self._spread():
+            self._reporting.again("nonfinite_loss", "loss", step)
+            return
         rows, found = self._rows(taken), None if updated else self._replay()
         module = what = ""
         became = f"loss became {_word(value)} at step {step}"
@@ -40,8 +45,6 @@ class NotFinite:
             says, cure = became, _LOSS
             if rows is not None:
                 says, cure = f"{became}: {rows.says}", _SKIP
-        elif found.module and found.parameter and again:
-            says, cure = became, _SKIP  # an update has spread what was reported before
         elif found.module:
             rows, module = None, found.module
             what = f"output of {found.module} ({found.kind}) is not finite, its inputs are"
@@ -70,6 +73,8 @@ class NotFinite:
 
         named: the parameters in the order of the optimizer, and whether the gradient of each is finite.
         """
+        if self._spread():
+            return
         found = None if updated else self._replay()
         order = _executed(named, found)
         bad = [at for at, (_, finite) in enumerate(order) if not finite]
@@ -81,6 +86,10 @@ class NotFinite:
             between = _between(found, where, order[last + 1][0])
             if between:
                 says += f", in the backward pass of {between}"
+        elif _ranks() > 1:
+            says += (
+                f" of this rank: {_ranks()} ranks average their gradients, so another one may have made it"
+            )
         else:
             says += ": it began in the backward pass of the loss or of the last layer"
         rows = self._rows(taken)
@@ -94,6 +103,20 @@ class NotFinite:
             figures={"parameters": len(bad)},
         )
 
+    def loss_is_finite(self) -> None:
+        """What comes later is new."""
+        self._hits = 0
+
+    def _spread(self) -> bool:
+        """Whether the weights are not finite since an earlier hit: what follows is no finding of its own."""
+        self._hits += 1
+        if self._hits == 1:
+            return False
+        torch = sys.modules["torch"]
+        weights = [one.detach() for model in self._names.models for one in model.parameters()]
+        with torch.no_grad():
+            return not bool(torch.isfinite(norms(dense(weights))).all())
+
     def _rows(self, taken: Taken | None) -> BadRows | None:
         self._searched += 1
         return bad_rows(taken) if self._searched <= _MAX_SEARCHED else None
@@ -105,6 +128,12 @@ class NotFinite:
 
 def _word(value: float) -> str:
     return "NaN" if math.isnan(value) else ("Inf" if value > 0 else "-Inf")
+
+
+def _ranks() -> int:
+    distributed = sys.modules["torch"].distributed
+    together = distributed.is_available() and distributed.is_initialized()
+    return int(distributed.get_world_size()) if together else 1
 
 
 def _module_of(parameter: str) -> str:

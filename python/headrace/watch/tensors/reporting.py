@@ -70,6 +70,12 @@ class Reporting:
                     self._findings[key] = one
                     self._hit(one)
 
+    def again(self, kind: str, where: str, step: int) -> None:
+        """One more step of what was found before; nothing if it was not."""
+        found = self._findings.get((kind, where))
+        if found is not None:
+            self.add(kind, where, found.says, cure=found.cure, step=step)
+
     def _hit(self, finding: Finding) -> None:
         if self._on_hit == "raise":
             if finding.severity == "fault" and self._pending is None:
