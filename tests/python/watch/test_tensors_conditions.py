@@ -504,3 +504,27 @@ def test_low_precision_is_summed_in_float32() -> None:
     mixed = [torch.tensor([3.0, 4.0], dtype=one) for one in (torch.float64, torch.float16, torch.complex64)]
     assert norms(mixed).tolist() == [5.0, 5.0, 5.0]
     assert norms([]).tolist() == []
+
+
+def test_sharded_parameters_are_judged_by_the_part_that_is_here() -> None:
+    distributed = torch.distributed
+    tensors = pytest.importorskip("torch.distributed.tensor")
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        mesh = distributed.device_mesh.init_device_mesh("cpu", (1,))
+        model = mlp(4, 8, 3)
+        for layer in (model[0], model[2]):
+            for name, value in list(layer.named_parameters()):
+                shard = tensors.distribute_tensor(value.detach(), mesh, [tensors.Shard(0)])
+                setattr(layer, name, nn.Parameter(shard))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with hr.watch(model, optimizer) as watching:
+            for step in range(110):
+                x = data(step)[0] * (float("nan") if step == 105 else 1.0)
+                optimizer.zero_grad()
+                model(tensors.distribute_tensor(x, mesh, [tensors.Replicate()])).square().mean().backward()
+                optimizer.step()
+            assert [one.kind for one in watching.findings] == ["nonfinite_loss"]
+            assert watching.findings[0].first_step == 105
+    finally:
+        distributed.destroy_process_group()

@@ -6,13 +6,13 @@ import sys
 from typing import Any
 
 
-def dense(gradients: list[Any]) -> list[Any]:
-    """The values of gradients that are in this process: of a sparse one, and of a sharded one, its part."""
+def dense(tensors: list[Any]) -> list[Any]:
+    """The values of tensors that are in this process: of a sparse one, and of a sharded one, its part."""
     plain = sys.modules["torch"].Tensor
-    if all(type(one) is plain and not one.is_sparse for one in gradients):
-        return gradients  # nearly always
+    if all(type(one) is plain and not one.is_sparse for one in tensors):
+        return tensors  # nearly always
     found = []
-    for one in gradients:
+    for one in tensors:
         local = getattr(one, "to_local", None)
         values = (one if local is None else local()).detach()
         found.append(values.coalesce().values() if values.is_sparse else values)

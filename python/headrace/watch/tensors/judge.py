@@ -151,7 +151,7 @@ class Judge:
             if taken is not None
             else max((one.updates.count for one in self._optimizers.values()), default=0)
         )
-        for loss in losses:
+        for loss in dense(losses):
             if not loss.is_floating_point() or not loss.numel():
                 continue
             one = loss if loss.numel() == 1 else loss.detach().sum()
@@ -168,7 +168,6 @@ class Judge:
     def _loss_read(self, value: float) -> None:
         if math.isfinite(value):
             self._losses.append(value)
-            self._not_finite.loss_is_finite()
         else:
             self._loss_was_bad = True
             self._bad_losses.append(value)  # reported when the backward pass has freed its memory
@@ -265,7 +264,6 @@ class Judge:
             for value in values[len(values) - len(unread) :] if unread else ():
                 if math.isfinite(value):
                     all_losses.append(value)
-                    self._not_finite.loss_is_finite()
                 else:
                     was_bad = True
                     self._not_finite.loss(value, moment.step, moment.taken, updated=True)

@@ -20,6 +20,7 @@ _MAX_REPLAYED = 3
 
 _SKIP = "Correct or remove these samples; until then, skip a batch whose loss is not finite"
 _LOSS = "Look for a division by zero, a logarithm or a root of zero in the loss"
+_UNKNOWN = "Watch with replay=True to name the module, if the model runs in one process"
 _MODULE = "Look for a division by zero, a logarithm of zero or an overflow there; a smaller rate may help"
 
 
@@ -28,7 +29,6 @@ class NotFinite:
 
     def __init__(self, reporting: Reporting, names: Names, calls: KeptCalls) -> None:
         self._reporting, self._names, self._calls = reporting, names, calls
-        #: In a row, without a finite loss between.
         self._hits = 0
         self._searched = 0
         self._replays = 0
@@ -42,7 +42,7 @@ class NotFinite:
         module = what = ""
         became = f"loss became {_word(value)} at step {step}"
         if found is None:
-            says, cure = became, _LOSS
+            says, cure = became, _UNKNOWN
             if rows is not None:
                 says, cure = f"{became}: {rows.says}", _SKIP
         elif found.module:
@@ -102,10 +102,6 @@ class NotFinite:
             samples=rows.samples if rows is not None else [],
             figures={"parameters": len(bad)},
         )
-
-    def loss_is_finite(self) -> None:
-        """What comes later is new."""
-        self._hits = 0
 
     def _spread(self) -> bool:
         """Whether the weights are not finite since an earlier hit: what follows is no finding of its own."""
