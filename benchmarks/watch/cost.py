@@ -30,6 +30,8 @@ from headrace.watch.tensors import interposed
 
 #: Steps in a row with and without.
 TURN = 3
+#: Steps before the first that counts. The first 50 updates are compared layer by layer, later one in ten is.
+WARM_UP = 60
 
 
 class Residual(nn.Module):
@@ -103,6 +105,10 @@ def steps(make: Callable[[], Any], rounds: int) -> Iterator[tuple[bool, float, f
     ):
         judge = watching._judge
         timed = Timed(judge)
+        for _ in range(WARM_UP):
+            optimizer.zero_grad()
+            loss(model).backward()
+            optimizer.step()
         interposed._listeners[:] = []
         for turn in range(2 * rounds):
             watched = turn % 2 == 1

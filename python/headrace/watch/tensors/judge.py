@@ -177,7 +177,7 @@ class Judge:
             one.explosion.not_finite()
 
     def _due(self) -> bool:
-        return self._most_updates() % self._every == 0
+        return self._every == 1 or self._most_updates() % self._every == 0
 
     def _most_updates(self) -> int:
         return max((one.updates.count for one in self._optimizers.values()), default=0)

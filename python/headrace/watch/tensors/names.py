@@ -40,7 +40,7 @@ class Names:
         return [model for _, model in self._alive()]
 
     def all_alive(self) -> bool:
-        return len(self._alive()) == len(self._models)
+        return all(reference() is not None for reference in self._models)
 
     def model(self, at: int) -> Any:
         """None: it is gone."""

@@ -11,7 +11,7 @@ Then = Callable[[list[float]], None]
 
 
 def on_host(tensor: Any) -> bool:
-    return bool(tensor.device.type == "cpu")
+    return bool(tensor.is_cpu)  # `device.type` takes 15 us more in a cold cache
 
 
 def capturing(torch: Any) -> bool:
