@@ -36,9 +36,12 @@ NAMES = [
     *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster"],
     "MemorySnapshot",
     *["source", "generator", "Pipeline", "native_body", "open_device", "HostDevice", "DeviceArray"],
-    *["Error", "UsageError", "FormatError", "SegmentError", "DeviceError"],
+    *["Error", "UsageError", "FormatError", "SegmentError", "DeviceError", "WatchError"],
 ]
-MODULES = ["headrace.export", "headrace.results.timeline", "headrace.job", "headrace.show.pytest_plugin"]
+MODULES = [
+    *["headrace.watch.tensors.watching", "headrace.export", "headrace.results.timeline", "headrace.job"],
+    "headrace.show.pytest_plugin",
+]
 
 LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 

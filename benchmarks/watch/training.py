@@ -109,7 +109,7 @@ class Block(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
-        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
         scores = self.scores(scores.masked_fill(hidden, float("-inf")))
         x = x + self.out(scores.softmax(-1) @ v)
         return x + self.mlp(x)
