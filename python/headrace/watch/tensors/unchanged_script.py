@@ -38,7 +38,7 @@ def _before_step(optimizer: Any, *_: Any) -> None:
 
 
 def models_of(optimizer: Any) -> list[Any]:
-    """The outermost modules with parameters of ``optimizer``. Looks through all objects: once an optimizer."""
+    """The outermost modules with parameters of ``optimizer``. Looks through all objects of the process."""
     torch = sys.modules["torch"]
     stepped = {id(one) for group in optimizer.param_groups for one in group["params"]}
     # By the type itself: asking an object for its class may run code of its author.
