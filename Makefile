@@ -94,8 +94,8 @@ build-release build-asan build-tsan build-bench: build-%: system
 	@cmake --preset $* -DHEADRACE_WERROR=$(HEADRACE_WERROR) >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
 	cmake --build --preset $*
 
-demo: setup  ## find and remove the bottleneck of a built-in pipeline
-	@$(VENV)/headrace demo
+demo:  ## find and remove the bottleneck of a built-in pipeline; installs and compiles only what that takes
+	@tools/setup.sh demo
 
 # --- tests ------------------------------------------------------------------------------------------------------
 

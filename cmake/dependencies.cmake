@@ -1,6 +1,6 @@
 # The libraries that the core uses: installed ones, or built here from their sources.
 #
-# OFF      every library must be installed (a checkout: tools/debian-packages.txt names the packages)
+# OFF      every library must be installed (a checkout: tools/build-packages.txt names the packages)
 # MISSING  what is not installed is downloaded and linked statically (pip install, so that it needs a compiler only)
 # ALL      every library is, so that a wheel carries the same ones whatever the machine has
 #

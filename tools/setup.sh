@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The steps of `make setup`; each may be called alone, and each does nothing where there is nothing to do.
 #
-#     tools/setup.sh system          Debian packages of tools/debian-packages.txt (sudo when not root)
+#     tools/setup.sh system          Debian packages of tools/build-packages.txt, debian-packages.txt (sudo when not root)
 #     tools/setup.sh venv            .venv, made with $PYTHON (default: python3)
 #     tools/setup.sh requirements    what pyproject.toml asks for, into .venv
 #     tools/setup.sh project         the project itself, editable, without build isolation
@@ -16,6 +16,7 @@
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh docs            what `make docs` needs: mkdocs, and the Debian packages of tools/docs-packages.txt
 #     tools/setup.sh portable        Debian packages of tools/portable-packages.txt
+#     tools/setup.sh demo            `make demo`, with the headrace of .venv, a wheel of this version, or a quick build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,11 +26,11 @@ die() { say "$*"; exit 1; }
 # Packages that this release turned out not to have, so that they are not looked for again.
 unavailable=.venv/.stamps/unavailable-packages
 
-packages_file=tools/debian-packages.txt
+packages_files=(tools/build-packages.txt tools/debian-packages.txt)
 
 # --- system -----------------------------------------------------------------------------------------------------
 
-package_lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$packages_file"; }
+package_lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "${packages_files[@]}"; }
 
 # Lines of the list of which no alternative is installed. One dpkg-query for all of them: this runs at every setup.
 missing_lines() {
@@ -55,7 +56,7 @@ available_package() {
 setup_system() {
   [ -z "${HEADRACE_SKIP_SYSTEM:-}" ] || return 0
   if ! command -v dpkg-query >/dev/null; then
-    say "not Debian or Ubuntu, nothing checked: install what $packages_file names"
+    say "not Debian or Ubuntu, nothing checked: install what ${packages_files[*]} names"
     return 0
   fi
   local missing as_root=() packages=() line package
@@ -83,7 +84,7 @@ setup_system() {
 }
 
 setup_portable() {
-  packages_file=tools/portable-packages.txt
+  packages_files=(tools/portable-packages.txt)
   setup_system
 }
 
@@ -98,12 +99,12 @@ PYTHON
 }
 
 setup_venv() {
-  if [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null; then return 0; fi
+  if [ -x "$venv/bin/python" ] && "$venv/bin/python" -c 'import pip' 2>/dev/null; then return 0; fi
   local python
   for python in "${PYTHON:-python3}" /usr/bin/python3; do
     if usable_python "$python"; then
-      say "making .venv with $("$python" --version)"
-      "$python" -m venv .venv
+      say "making $venv with $("$python" --version)"
+      "$python" -m venv "$venv"
       return 0
     fi
     say "$python is not Python 3.10 or newer with venv and headers"
@@ -111,7 +112,8 @@ setup_venv() {
   die "no usable Python: set PYTHON, e.g. make setup PYTHON=python3.12"
 }
 
-pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
+venv=.venv
+pip_install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
 setup_requirements() {
   say "installing the Python packages to build, test and lint"
@@ -179,7 +181,7 @@ setup_large-loaders() {
 setup_cluster-engines() {
   say "installing Ray, Dask and mpi4py for the tests of headrace cluster"
   # Without an MPI library mpi4py raises an error of its own when it is imported, which stops Lightning's trainer.
-  packages_file=tools/cluster-packages.txt
+  packages_files=(tools/cluster-packages.txt)
   setup_system
   .venv/bin/python tools/requirements.py cluster-engines | pip_install -r /dev/stdin
 }
@@ -190,14 +192,51 @@ setup_object-store() {
 }
 
 setup_docs() {
-  packages_file=tools/docs-packages.txt
+  packages_files=(tools/docs-packages.txt)
   setup_system
   .venv/bin/python -c 'import mkdocs, material, mkdocstrings_handlers.python' 2>/dev/null && return 0
   say "installing MkDocs for the documentation"
   .venv/bin/python tools/requirements.py docs | pip_install -r /dev/stdin
 }
 
+# A wheel of this very version: in dist, or a release on the package index. It needs neither compiler nor libraries.
+setup_wheel() {
+  local version python
+  version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+  # No 0.x is ever published: one on the index would be somebody else's.
+  compgen -G "dist/headrace-$version-*.whl" >/dev/null || [[ $version != 0.* ]] || return 1
+  for python in "${PYTHON:-python3}" /usr/bin/python3; do
+    "$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
+    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+    pip_install --no-index --find-links dist --no-deps "headrace==$version" 2>/dev/null ||
+      { [[ $version != 0.* ]] && pip_install --only-binary headrace --no-deps "headrace==$version" 2>/dev/null; } ||
+      return 1
+    say "headrace $version is installed from a wheel"
+    "$venv/bin/python" tools/requirements.py demo | pip_install -r /dev/stdin
+    return 0
+  done
+  return 1
+}
+
+# For the demo only: without optimisation it compiles in a third of the time, and recording costs more.
+quick_build() {
+  packages_files=(tools/build-packages.txt)
+  setup_system
+  setup_venv
+  "$venv/bin/python" tools/requirements.py demo | pip_install -r /dev/stdin
+  say "building the native module for the demo, not optimised (make setup builds the real one)"
+  pip_install --no-build-isolation --no-deps -C build-dir=build/demo/cmake -C cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0 .
+}
+
+setup_demo() {
+  if ! .venv/bin/headrace --version >/dev/null 2>&1; then
+    venv=build/demo/venv
+    "$venv/bin/headrace" --version >/dev/null 2>&1 || setup_wheel || quick_build
+  fi
+  exec "$venv/bin/headrace" demo
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs | portable) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs|portable" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs | portable | demo) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs|portable|demo" ;;
 esac
