@@ -26,7 +26,10 @@ def _keep_parameters(folder: RunFolder, program: Sequence[str]) -> None:
     """The options of the script, beside its recording, for `headrace runs`."""
     from headrace.results import script_parameters
 
-    arguments = program[2:] if program[0] == "-m" else program[1:]
+    arguments = list(program[2:] if program[0] == "-m" else program[1:])
+    if program[0] == "-m":  # a launcher's own options come before its script
+        scripts = [at for at, one in enumerate(arguments) if one.endswith(".py")]
+        arguments = arguments[scripts[0] + 1 :] if scripts else arguments
     found = script_parameters.of_command_line(arguments)
     try:
         if found and folder.new_segments():
