@@ -108,6 +108,29 @@ def test_options_of_a_command_line() -> None:
     assert found == {"lr": "0.1", "b": "4", "amp": "True", "name": "a b", "data.path": "/x", "neg": "-3"}
 
 
+def test_secrets_inside_of_values() -> None:
+    kept = script_parameters.cleaned(
+        {
+            "cfg": {"db": {"password": "s3cret"}},
+            "config": '{"api_key": "s3cret"}',
+            "dsn": "postgres://me:s3cret@host/db",
+            "pw": "s3cret",
+            "authToken": "s3cret",
+            "aws-secret-access-key": "s3cret",
+            "max_tokens": 512,
+            "tokenizer": "bpe",
+            "passes": 3,
+            "monkey": 1,
+        }
+    )
+    assert "s3cret" not in str(kept)
+    assert (kept["max_tokens"], kept["tokenizer"], kept["passes"], kept["monkey"]) == ("512", "bpe", "3", "1")
+
+
+def test_faults_of_runs_that_nobody_watched_are_not_known(folder: Path) -> None:
+    assert all(math.isnan(row["faults"]) for row in hr.runs(folder).rows())
+
+
 def test_params_without_recording(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import headrace as hr; hr.params(lr=1)"],

@@ -247,8 +247,12 @@ def wrap(
         shown = readable(name) if name else None
         recording = _Recording(adapter.attach(obj, shown), session, shown or readable(adapter.name(obj)))
         if watch:
+            from headrace.watch.datasets import signature_of
+
             caller = sys._getframe(1)
-            watch_loader(recording.handle, (caller.f_code, caller.f_lineno))
+            sampler = getattr(obj, "sampler", None)
+            signature = signature_of(getattr(obj, "dataset", obj), sampler, getattr(obj, "batch_size", None))
+            watch_loader(recording.handle, (caller.f_code, caller.f_lineno), signature)
     except UsageError:
         raise
     except Exception as error:  # the loop must still run

@@ -27,6 +27,44 @@ _SHARED = 0.02
 _MAX_BYTES = 64 << 20
 
 
+#: Every kind of finding.
+KINDS = frozenset(
+    (
+        "nonfinite_batch",
+        "constant_samples",
+        "range_drift",
+        "scale",
+        "shape_change",
+        "label_range",
+        "single_class_batches",
+        "imbalance",
+        "padding",
+        "order_identical",
+        "duplicates_in_epoch",
+        "leak",
+        "ranks_overlap",
+        "same_random_in_workers",
+        "same_random_each_epoch",
+        "nonfinite_loss",
+        "nonfinite_gradient",
+        "nonfinite_module",
+        "explosion",
+        "gradient_vanishing",
+        "no_gradient",
+        "gradients_not_cleared",
+        "weight_not_updated",
+        "detached",
+        "weight_change_too_large",
+        "weight_change_too_small",
+        "bad_initialisation",
+        "dead_units",
+        "activation_range",
+        "loss_flat",
+        "scaler_skips",
+    )
+)
+
+
 class Found(NamedTuple):
     """A finding and whose it is."""
 
@@ -86,7 +124,13 @@ def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
     merged: dict[tuple[str, str], Finding] = {}
     for document in documents_of(run, rank):
         listed, again = document.get("findings"), document.get("made_again")
-        names = ("", loader, again.get(loader, "") if isinstance(again, dict) else "")
+        parts = document.get("parts")
+        names = {"", loader, again.get(loader, "") if isinstance(again, dict) else ""}
+        names |= {
+            part
+            for part, whole in (parts.items() if isinstance(parts, dict) else ())
+            if whole in names - {""}
+        }
         for each in listed if isinstance(listed, list) else []:
             finding = build(Finding, each)
             if not isinstance(each, dict) or each.get("loader") not in names or not _is_whole(finding):

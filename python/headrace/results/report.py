@@ -97,7 +97,12 @@ class Report:
         """Dataset indices of the samples that findings of ``kind`` name, for `torch.utils.data.Subset`.
 
         kind: "nonfinite_batch", "constant_samples" and so on (docs/watch.md). At most 1,000 of each finding.
+        Raises UsageError for another kind.
         """
+        from headrace.results.findings import KINDS
+
+        if kind not in KINDS:
+            raise UsageError(f"no kind of finding is {kind!r}; there are {', '.join(sorted(KINDS))}")
         return sorted({index for one in self.findings if one.kind == kind for index in one.samples})
 
     @property

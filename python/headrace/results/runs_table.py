@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
+from headrace.results.findings import was_watched
 from headrace.results.importance import Importance, importances
 from headrace.results.library import Library, Run
 from headrace.results.report import Report
@@ -140,7 +141,8 @@ def _row(run: Run) -> RunRow:
     samples = int(size) / sink.step_s if size.isdecimal() and sink.step_s > 0 else unknown
     if run.path.is_dir():
         parameters |= read(run.path, report.rank)
-    faults = float(sum(one.severity == "fault" for one in report.findings))
+    watched = bool(report.findings) or (run.path.is_dir() and was_watched(str(run.path)))
+    faults = float(sum(one.severity == "fault" for one in report.findings)) if watched else unknown
     verdict = said.kind if said.cause is None else f"{said.kind}: {said.cause}"
     cores = float(report.profile.host.cores or unknown)
     return RunRow(

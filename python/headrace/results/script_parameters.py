@@ -10,13 +10,37 @@ from pathlib import Path
 from typing import Any
 
 from headrace.common.folder_files import read_file
+from headrace.common.plain import without_secrets
 from headrace.errors import Error
 
 _MAX_BYTES = 1 << 20
 _MOST = 200
 _LONGEST = 200
-#: Values of such names are nobody's business.
-_SECRET = re.compile(r"pass|secret|token|credential|api.?key|auth", re.IGNORECASE)
+#: Words in the names of what is nobody's business.
+_SECRET = frozenset(
+    (
+        *(
+            "pass",
+            "passwd",
+            "password",
+            "passphrase",
+            "pw",
+            "pwd",
+            "secret",
+            "secrets",
+            "token",
+            "pat",
+            "auth",
+        ),
+        *("credential", "credentials", "apikey"),
+    )
+)
+_KEY = re.compile(r"(api|access|secret|private|auth|ssh|encryption)[^a-z0-9]*key$|^key$", re.IGNORECASE)
+#: The same inside of a value: JSON, a dict, a connection string.
+_INSIDE = re.compile(
+    r"(passw\w*|passphrase|pwd|secret\w*|credential\w*|(api|access|private).?key|[^a-z]token)[^a-z0-9]*[:=]",
+    re.IGNORECASE,
+)
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?$", re.DOTALL)
 _ASSIGNED = re.compile(r"\+{0,2}(?P<name>[A-Za-z_][\w.]*)=(?P<value>.*)$", re.DOTALL)
 
@@ -41,8 +65,14 @@ def of_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 def cleaned(parameters: dict[str, Any]) -> dict[str, str]:
     """As texts that a table can show; without secrets."""
-    known = [(str(name)[:60], str(value)[:_LONGEST]) for name, value in parameters.items()]
-    return dict([one for one in known if not _SECRET.search(one[0])][:_MOST])
+    known = [(str(name)[:60], without_secrets(str(value))) for name, value in parameters.items()]
+    kept = [(name, "(not kept)" if _INSIDE.search(value) else value[:_LONGEST]) for name, value in known]
+    return dict([one for one in kept if not _is_secret(one[0])][:_MOST])
+
+
+def _is_secret(name: str) -> bool:
+    words = re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return not _SECRET.isdisjoint(words) or _KEY.search(name) is not None
 
 
 def _file(run: str, rank: int) -> Path:

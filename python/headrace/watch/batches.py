@@ -18,11 +18,14 @@ from headrace.watch.looked_at import Seen
 from headrace.watch.overlap import Overlap
 from headrace.watch.random_state import EPOCHS, WorkersRandom
 from headrace.watch.steps import LoopSteps, are_counted
-from headrace.watch.watching import watched
+from headrace.watch.watching import of_iterator
 
 #: Every batch of the beginning, and of each epoch's, is looked at.
 _FIRST = 50
 _FIRST_OF_EPOCH = 10
+#: Unless that takes more than this share of the time, and of the run this long.
+_SHARE_OF_FIRST = 0.02
+_GRACE_S = 0.1
 #: Then as many as take this share of the time.
 _SHARE = 0.003
 #: Findings are judged and saved so often.
@@ -64,9 +67,13 @@ class WatchedLoop:
     #: Epochs whose workers say where their random numbers begin.
     random_epochs = EPOCHS
 
-    def __init__(self, handle: _core.LoaderHandle) -> None:
+    def __init__(self, handle: _core.LoaderHandle, name: str | None = None) -> None:
+        """name: of a part of the loader's batches; None: the loader's."""
         self.handle = handle
-        self.name = handle.name
+        self.name = name or handle.name
+        #: See `datasets.signature_of`; None: not known.
+        self.signature: tuple[Any, ...] | None = None
+        self._parts: dict[tuple[Any, ...], WatchedLoop] = {}
         self.dataset: Any = None
         self.sampler: Any = None
         self.workers = 0
@@ -103,11 +110,21 @@ class WatchedLoop:
     def evaluates(self) -> bool:
         return self.training is False and self._steps.evaluates
 
+    @property
+    def is_no_training(self) -> bool:
+        return self.training is False and self._steps.is_no_training
+
+    def follows(self, other: WatchedLoop) -> bool:
+        return other._steps in self._steps.follows
+
     def add(self, kind: str, where: str, says: str, **more: Any) -> None:
         self._findings.add(kind, where, f"{self.name}: {says}", loader=self.name, **more)
 
     def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
         self._findings.tell(kind, where, f"{self.name}: {says}", loader=self.name, **more)
+
+    def say(self, kind: str, where: str) -> None:
+        self._findings.say(kind, where, self.name)
 
     def replace(self, kind: str, where: str, **changes: Any) -> None:
         if "says" in changes:
@@ -119,9 +136,25 @@ class WatchedLoop:
 
     # --- what happens ---
 
-    def goes_on_as(self, handle: _core.LoaderHandle) -> bool:
+    def part_of(self, signature: tuple[Any, ...]) -> WatchedLoop:
+        """The loop for an iterator of the same record: another one, where it reads other data."""
+        if self.signature is None:
+            self.signature = signature
+        if self.signature == signature:
+            return self
+        if signature not in self._parts:
+            part = f"{self.handle.name}, {signature[1]} samples"
+            while part in self._findings.parts:
+                part += " "
+            self._findings.parts[part] = self.handle.name
+            self._parts[signature] = made = WatchedLoop(self.handle, part)
+            made.signature = signature
+        return self._parts[signature]
+
+    def goes_on_as(self, handle: _core.LoaderHandle, signature: tuple[Any, ...] | None) -> bool:
         """Whether a loader that is made again, where this one was made, is its next epoch."""
-        if self._epoch < 0 or unnumbered(handle.name) != unnumbered(self.name):
+        same = signature == self.signature and unnumbered(handle.name) == unnumbered(self.name)
+        if self._epoch < 0 or not same:
             return False
         self._findings.made_again[handle.name] = self.name
         self.handle = handle
@@ -188,20 +221,21 @@ class WatchedLoop:
             self._iterator = lambda: iterator
         self._epoch += 1
         self._in_epoch = 0
+        self._steps.begin_epoch()
         self._run(lambda check: check.begin_epoch(self._epoch))
 
     def _is_looked_at(self, now: float) -> bool:
+        lasted = now - self._began
         if self._step < _FIRST or self._in_epoch < _FIRST_OF_EPOCH:
-            return True
-        return self._spent < _SHARE * (now - self._began)
+            return self._spent < max(_GRACE_S, _SHARE_OF_FIRST * lasted)
+        return self._spent < _SHARE * lasted
 
     def _run(self, what: Any) -> None:
         for check in list(self._checks):
             try:
                 what(check)
             except Exception as error:  # noqa: PERF203 - the loop must go on
-                self._checks.remove(check)
-                warn_once(f"{type(check).__name__} is not checked any more in {self.name!r}: {error!r}")
+                warn_once(f"{type(check).__name__} has not looked at all of {self.name!r}: {error!r}")
 
     def _judge(self) -> None:
         self._run(lambda check: check.judge())
@@ -214,6 +248,6 @@ class WatchedLoop:
 
 def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> None:
     """A recorded loop has a batch; see `_core.watch_batches`."""
-    loop = watched(loader)
+    loop = of_iterator(loader, iterator)
     if loop is not None:
         loop.took(iterator, number, worker, batch)

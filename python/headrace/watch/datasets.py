@@ -24,7 +24,9 @@ _DEEPEST = 6
 def base_of(dataset: Any, index: Any) -> tuple[Any, Any]:
     """The dataset that is not a part of another one, and the sample's index there."""
     for _ in range(_DEEPEST):
-        inner, indices = getattr(dataset, "dataset", None), getattr(dataset, "indices", None)
+        # No property of the user's runs: it may draw random numbers, or take long.
+        inner = inspect.getattr_static(dataset, "dataset", None)
+        indices = inspect.getattr_static(dataset, "indices", None)
         if inner is None or indices is None:
             break
         try:
@@ -39,7 +41,7 @@ def file_of(dataset: Any, index: int) -> str:
     dataset, index = base_of(dataset, index)
     for name in _LISTS:
         try:
-            entry = inspect.getattr_static(dataset, name, None)  # no property of the user's runs
+            entry = inspect.getattr_static(dataset, name, None)
             entry = entry[index] if isinstance(entry, (list, tuple)) else None
         except IndexError:
             continue
@@ -48,3 +50,25 @@ def file_of(dataset: Any, index: int) -> str:
         if isinstance(entry, (str, os.PathLike)):
             return os.path.basename(os.fspath(entry))  # noqa: PTH119 - the name alone
     return ""
+
+
+def classes_of(dataset: Any) -> int:
+    """How many classes the dataset says that it has; 0: it does not."""
+    for _ in range(_DEEPEST):
+        classes = inspect.getattr_static(dataset, "classes", None)
+        if isinstance(classes, (list, tuple)):
+            return len(classes)
+        number = inspect.getattr_static(dataset, "num_classes", None)
+        if isinstance(number, int) and number > 0:
+            return number
+        dataset = inspect.getattr_static(dataset, "dataset", None)
+    return 0
+
+
+def signature_of(dataset: Any, sampler: Any, batch_size: Any) -> tuple[Any, ...]:
+    """What tells loaders apart that one line of the program makes."""
+    try:
+        length = len(dataset)
+    except Exception:
+        length = -1
+    return type(dataset), length, type(sampler), batch_size if isinstance(batch_size, int) else None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 _DEEPEST = 4
 _MOST_FIELDS = 64
+#: Bytes of an array that does not lie in one piece.
+_MOST_COPIED = 32 << 20
 
 
 class Array(NamedTuple):
@@ -62,12 +64,16 @@ def _walk_inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]
 
 
 def array_of(value: Any) -> Array | None:
-    """The array in ``value``; None for one on a device (nothing waits for it), or of another kind."""
-    module = type(value).__module__
-    if module in ("torch", "torch.nn.parameter"):
-        return _of_torch(value)
+    """The array in ``value``; None for one on a device (nothing waits for it), or of another kind.
+
+    A view that repeats its memory is left out, as is a large one that would have to be copied.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and issubclass(type(value), torch.Tensor):
+        return _of_torch(torch, value)
     if "numpy" not in sys.modules:
         return None
+    module = type(value).__module__
     if module.startswith("jaxlib"):
         value = value.__array__() if all(one.platform == "cpu" for one in value.devices()) else None
     elif module.startswith("tensorflow"):
@@ -77,12 +83,19 @@ def array_of(value: Any) -> Array | None:
     return _of_numpy(value)
 
 
-def _of_torch(tensor: Any) -> Array | None:
-    torch = sys.modules["torch"]
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided or not tensor.numel():
+def _of_torch(torch: Any, tensor: Any) -> Array | None:
+    if type(tensor) is not torch.Tensor:
+        tensor = tensor.as_subclass(torch.Tensor)
+    if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_nested or not tensor.numel():
+        return None
+    if 0 in tensor.stride() and tensor.numel() > 1:
         return None
     tensor = tensor.detach()
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        tensor = tensor.permute(0, 2, 3, 1)
     if not tensor.is_contiguous():
+        if tensor.nbytes > _MOST_COPIED:
+            return None
         tensor = tensor.contiguous()
     dtype = str(tensor.dtype).removeprefix("torch.")
     return Array(tensor.data_ptr(), dtype, tuple(tensor.shape), tensor)
@@ -91,6 +104,8 @@ def _of_torch(tensor: Any) -> Array | None:
 def _of_numpy(array: Any) -> Array | None:
     numpy = sys.modules["numpy"]
     if not isinstance(array, numpy.ndarray) or not array.size or not array.dtype.isnative:
+        return None
+    if not array.flags.c_contiguous and (0 in array.strides or array.nbytes > _MOST_COPIED):
         return None
     array = numpy.ascontiguousarray(array)
     return Array(array.ctypes.data, array.dtype.name, tuple(array.shape), array)

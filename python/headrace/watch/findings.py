@@ -34,6 +34,8 @@ class Findings:
         self._random: list[dict[str, Any]] = []
         #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
         self.made_again: dict[str, str] = {}
+        #: Of loaders of one name that read different data: the name, by that of its findings.
+        self.parts: dict[str, str] = {}
 
     def add(self, kind: str, where: str, says: str, **more: Any) -> None:
         """One more step in which ``kind`` holds at ``where``; the sentence of the first one stays.
@@ -90,7 +92,14 @@ class Findings:
         if known is None:
             self.write()  # the process may be killed by what it found
             if say:
-                warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
+                _say(finding)
+
+    def say(self, kind: str, where: str, loader: str) -> None:
+        """In the log, once."""
+        with self._lock:
+            found = self._found.get((kind, loader, where))
+        if found is not None:
+            _say(found.finding)
 
     def keep_sample(self, loader: str, index: int) -> None:
         """A dataset index of the first epoch; see `samples_seen`."""
@@ -144,6 +153,7 @@ class Findings:
                 "samples_seen": self.samples_seen,
                 "random": self._random,
                 "made_again": self.made_again,
+                "parts": self.parts,
             }
             text = json.dumps(document)
         temporary = f"{self._path}.new"
@@ -153,6 +163,10 @@ class Findings:
             os.replace(temporary, self._path)  # noqa: PTH105
         except (OSError, ValueError) as error:
             warn_once(f"what was found in the data is not kept: {error}")
+
+
+def _say(finding: Finding) -> None:
+    warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
 
 
 _of_session: dict[tuple[_core.Session, int], Findings] = {}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.messages import warn_once
 from headrace.watch.fields import Array, array_of, fields_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -139,13 +140,29 @@ class Seen:
     @cached_property
     def fields(self) -> list[Field]:
         """Those whose rows are the batch's samples."""
-        arrays = [(where, array_of(value)) for where, value in fields_of(self._batch)]
-        made = [Field(where, array) for where, array in arrays if array is not None and array.shape]
-        made = [one for one in made if one.is_float or one.is_integer]
+        made = self._arrays
         if not made:
             return []
         rows = len(self._indices) if self._indices else made[0].rows
         return [one for one in made if one.rows == rows]
+
+    @property
+    def others(self) -> list[Field]:
+        """Those whose rows are something else: the nodes of graphs, time in front."""
+        return [one for one in self._arrays if one not in self.fields]
+
+    @cached_property
+    def _arrays(self) -> list[Field]:
+        made: list[Field] = []
+        for where, value in fields_of(self._batch):
+            try:
+                array = array_of(value)
+            except Exception as error:  # of an array class that is not as it seems
+                warn_once(f"{where} is not looked at: {type(error).__name__}")
+                continue
+            if array is not None and array.shape:
+                made.append(Field(where, array))
+        return [one for one in made if one.is_float or one.is_integer]
 
     @property
     def rows(self) -> int:

@@ -57,18 +57,16 @@ class Overlap:
         self.contents.update(one for row, one in enumerate(field.row_hashes(0)) if row not in constant)
 
     def judge(self) -> None:
+        """With the loops that evaluate what this one trains: their epochs begin after its steps."""
         if self.loop.training is not True:
             return
-        others = [
-            one
-            for one in list(_known)
-            if one is not self and one._findings is self._findings and one.loop.evaluates
-        ]
-        shared = {other: self._shared_with(other) for other in others}
+        others = [one for one in list(_known) if one is not self and one._findings is self._findings]
+        others = [one for one in others if one.loop.follows(self.loop)]
+        shared = {one: self._shared_with(one) for one in others if one.loop.is_no_training}
         # Beside one that shares nothing, another may measure how well the training data is known.
         meant = any(count == 0 for count, _, _ in shared.values())
         for other, (count, of, samples) in shared.items():
-            if count:
+            if count and other.loop.evaluates:
                 self._tell(other, count, of, samples, fault=not meant)
 
     def _shared_with(self, other: Overlap) -> tuple[int, int, list[int]]:
@@ -92,4 +90,5 @@ class Overlap:
             cure="Split the data before it is augmented and shuffled, by a rule that stays from run to run",
             samples=samples,
             figures={"shared": count, "of_samples": of},
+            say=count < of,  # where it is all of them, one that is held back may still come
         )

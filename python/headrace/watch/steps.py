@@ -22,6 +22,8 @@ class LoopSteps:
         self._since_step = False
         self._after_training = False
         self._left = False
+        #: Loops that had trained last when an epoch of this one began.
+        self.follows: list[LoopSteps] = []
 
     @property
     def trains(self) -> bool:
@@ -34,6 +36,15 @@ class LoopSteps:
     def evaluates(self) -> bool:
         """It took batches after an optimizer had stepped, which steps on none of them."""
         return not self.trains and self._after_training and (self._left or self._batches >= _MANY)
+
+    @property
+    def is_no_training(self) -> bool:
+        """The same, so far: a step may still come."""
+        return not self.trains and self._after_training
+
+    def begin_epoch(self) -> None:
+        if _all.trained is not None and _all.trained not in self.follows:
+            self.follows.append(_all.trained)
 
     def took(self) -> None:
         """A batch."""
@@ -62,10 +73,13 @@ class _Steps:
         self.count = 0
         self.counts = False
         self.last: LoopSteps | None = None
+        #: Whose batch the last step was on.
+        self.trained: LoopSteps | None = None
         self.loops: list[LoopSteps] = []
 
     def __call__(self, *_: Any) -> None:
         self.count += 1
+        self.trained = self.last or self.trained
         for loop in self.loops:
             loop.stepped(is_last=loop is self.last)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.record.session import on_loader
@@ -16,6 +17,7 @@ WATCH = "HEADRACE_WATCH"
 
 #: By the number of their record.
 _loops: dict[int, WatchedLoop] = {}
+_by_iterator: weakref.WeakKeyDictionary[Any, WatchedLoop] = weakref.WeakKeyDictionary()
 #: By session and line.
 _by_line: dict[tuple[_core.Session, object], WatchedLoop] = {}
 
@@ -25,11 +27,31 @@ def watched(loader: int) -> WatchedLoop | None:
     return _loops.get(loader)
 
 
-def watch_loader(handle: _core.LoaderHandle, line: object = None) -> None:
+def of_iterator(loader: int, iterator: Any) -> WatchedLoop | None:
+    """The loop of one iterator of a record."""
+    try:
+        part = _by_iterator.get(iterator)
+    except TypeError:  # it cannot be looked up, so no part of a loader has it
+        part = None
+    return part if part is not None else _loops.get(loader)
+
+
+def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> WatchedLoop | None:
+    """An iterator over a DataLoader begins an epoch. signature: see `datasets.signature_of`."""
+    whole = _loops.get(loader)
+    if whole is None:
+        return None
+    part = _by_iterator[iterator] = whole.part_of(signature)
+    return part
+
+
+def watch_loader(
+    handle: _core.LoaderHandle, line: object = None, signature: tuple[Any, ...] | None = None
+) -> None:
     """The batches of ``handle``'s loops are looked at from now on.
 
     line: of the program, which wraps it. A loader that is made there again, after loops over the last one, is
-    that one's next epoch.
+    that one's next epoch, if it has the same ``signature`` (`datasets.signature_of`).
     """
     from headrace.watch.batches import WatchedLoop, took
 
@@ -37,10 +59,11 @@ def watch_loader(handle: _core.LoaderHandle, line: object = None) -> None:
     if known is not None and known.handle is handle:
         return
     earlier = _by_line.get((handle.session, line)) if line is not None else None
-    if earlier is not None and earlier.goes_on_as(handle):
+    if earlier is not None and earlier.goes_on_as(handle, signature):
         _loops[handle.id] = earlier
         return
     _loops[handle.id] = made = WatchedLoop(handle)
+    made.signature = signature
     if line is not None:
         _by_line[handle.session, line] = made
     _core.watch_batches(took)

@@ -321,6 +321,115 @@ def test_a_loader_that_is_made_anew_each_epoch(tmp_path: Path) -> None:
         assert kinds(wrapped.report()) == (["order_identical"] if epoch else [])  # type: ignore[attr-defined]
 
 
+def make(dataset: Any, run: str, *, shuffle: bool) -> Any:
+    return hr.wrap(DataLoader(dataset, batch_size=16, shuffle=shuffle), name="data", run=run, watch=True)
+
+
+def test_loaders_of_one_helper_are_told_apart(tmp_path: Path) -> None:
+    """Made anew in each epoch, and evaluated on another scale."""
+    training, run = Training(), str(tmp_path)
+    for _ in range(3):
+        train = make(Images(), run, shuffle=True)
+        held = make(Images(48, change=lambda _, x: x * 9 + 50), run, shuffle=False)
+        training.epochs(train, 1)
+        with torch.no_grad():
+            for images, _ in held:
+                training.model(images)
+    assert train.report().findings == held.report().findings == []
+
+
+def test_graphs_and_subclasses_are_looked_at(tmp_path: Path) -> None:
+    class Meta(torch.Tensor):
+        pass
+
+    def batches() -> Iterator[Any]:
+        for step in range(20):
+            nodes, image = torch.randn(37, 5), torch.randn(4, 20)
+            if step == 12:
+                nodes[20, 1] = image[2, 3] = float("nan")
+            yield {"image": image.as_subclass(Meta), "nodes": nodes}
+
+    loader = hr.wrap(batches(), run=str(tmp_path), watch=True)
+    for _ in loader:
+        pass
+    found = {one.where: one.first_step for one in loader.report().findings}  # type: ignore[attr-defined]
+    assert found == {"batch['image']": 12, "batch['nodes']": 12}
+
+
+def test_views_that_repeat_memory_are_not_written_out(tmp_path: Path) -> None:
+    mask = torch.zeros(1, 1, 1, 1).expand(64, 64, 4096, 4096)
+    loader = hr.wrap([{"x": torch.randn(4, 20), "mask": mask}] * 3, run=str(tmp_path), watch=True)
+    assert sum(1 for _ in loader) == 3
+
+
+def test_numbers_beside_classes_are_none(tmp_path: Path) -> None:
+    class Detection(Images):
+        classes = ("a", "b", "c")
+
+        def __getitem__(self, index: int) -> Any:
+            image = super().__getitem__(index)[0]
+            return {
+                "image": image,
+                "label": index % 3,
+                "image_id": index,
+                "width": 640,
+                "degrees": index % 40 - 12,
+            }
+
+    class Fit(Training):
+        def epochs(self, loader: Any, number: int) -> None:
+            for _ in range(number):
+                for batch in loader:
+                    self.step(batch["image"], batch["label"])
+
+    loader = hr.wrap(shuffled(Detection()), run=str(tmp_path), watch=True)
+    Fit().epochs(loader, 2)
+    assert loader.report().findings == []  # type: ignore[attr-defined]
+
+
+def test_the_programs_own_sampler_may_repeat(tmp_path: Path) -> None:
+    class Twice:
+        def __iter__(self) -> Iterator[int]:
+            order = torch.randperm(128).tolist()
+            return iter([index for index in order for _ in range(2)])
+
+        def __len__(self) -> int:
+            return 256
+
+    report = trained(str(tmp_path), DataLoader(Images(), batch_size=16, sampler=Twice()))
+    assert only(report, "duplicates_in_epoch").severity == "note"
+
+
+def test_a_property_of_the_dataset_is_not_asked(tmp_path: Path) -> None:
+    class Asked(Images):
+        @property
+        def classes(self) -> list[str]:
+            raise AssertionError("a property of the user's")
+
+        num_classes = dataset = indices = samples = classes
+
+    assert trained(str(tmp_path), shuffled(Asked())).findings == []
+
+
+def test_a_part_of_the_training_set_may_be_evaluated_beside_a_test(tmp_path: Path) -> None:
+    dataset, run = Images(), str(tmp_path)
+    train = hr.wrap(shuffled(dataset), name="train", run=run, watch=True)
+    fit = hr.wrap(DataLoader(Subset(dataset, range(40)), batch_size=8), name="fit", run=run, watch=True)
+    test = hr.wrap(
+        DataLoader(Images(40, change=lambda _, x: x + 5), batch_size=16), name="test", run=run, watch=True
+    )
+    training = Training()
+    for _ in range(3):
+        training.epochs(train, 1)
+        with torch.no_grad():
+            for images, _ in fit:
+                training.model(images)
+    with torch.no_grad():
+        for images, _ in test:
+            training.model(images)
+    assert [(one.kind, one.severity) for one in train.report().findings] == [("leak", "note")]  # type: ignore[attr-defined]
+
+
 def test_folds_are_no_leak(tmp_path: Path) -> None:
     dataset = Images(120)
     for fold in range(3):

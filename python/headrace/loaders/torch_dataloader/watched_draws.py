@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
-from headrace.watch.watching import watched
+from headrace.watch.datasets import signature_of
+from headrace.watch.watching import watch_iterator, watched
 
 if TYPE_CHECKING:
     from headrace.watch.batches import WatchedLoop
@@ -42,10 +43,13 @@ def tells_random(loader: int) -> bool:
 
 def watch_draws(iterator: Any, loader: int) -> None:
     """An epoch of torch's iterator begins; nothing is drawn yet."""
-    loop = watched(loader)
     own = iterator.__dict__
     drawn = own.get("_sampler_iter")
-    if loop is None or drawn is None or isinstance(drawn, _Draws):
+    if watched(loader) is None or drawn is None or isinstance(drawn, _Draws):
+        return
+    size = getattr(own.get("_index_sampler"), "batch_size", None)
+    loop = watch_iterator(loader, iterator, signature_of(own.get("_dataset"), sampler_of(iterator), size))
+    if loop is None:
         return
     loop.dataset = own.get("_dataset")
     loop.sampler = sampler_of(iterator)

@@ -16,7 +16,9 @@ from headrace.errors import UsageError
 @click.option(
     "--open", "open_", is_flag=True, help="Write report.html to the run folder and open it in the browser."
 )
-@click.option("--watch", is_flag=True, help="Also look for what is wrong with the data (docs/watch.md).")
+@click.option(
+    "--watch", is_flag=True, help="Also look for what is wrong with the data and the models (docs/watch.md)."
+)
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(

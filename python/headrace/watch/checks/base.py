@@ -18,6 +18,13 @@ class Loop(Protocol):
         """Whether an optimizer steps while this loop runs; None: not known."""
 
     @property
+    def is_no_training(self) -> bool:
+        """The same, so far: an optimizer may still step on its batches."""
+
+    def follows(self, other: Any) -> bool:
+        """Whether an epoch of this loop began after optimizers had stepped on batches of ``other``."""
+
+    @property
     def evaluates(self) -> bool:
         """Whether it is known not to train, and runs after training began."""
 
@@ -38,6 +45,9 @@ class Loop(Protocol):
 
     def tell(self, kind: str, where: str, says: str, *, fault: bool, cure: str, **more: Any) -> None:
         """What is known by now, in place of what was told before; see `Findings.tell`."""
+
+    def say(self, kind: str, where: str) -> None:
+        """See `Findings.say`."""
 
     def replace(self, kind: str, where: str, **changes: Any) -> None:
         """See `Findings.replace`."""

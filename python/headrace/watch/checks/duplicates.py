@@ -78,7 +78,8 @@ class Duplicates(Check):
             "duplicates_in_epoch",
             "sampler",
             f"{share:.0%} of an epoch's samples were there before in it: dataset index {self._again[0]}",
-            fault=True,
+            # A sampler of the program's own may repeat on purpose: rare classes, several views of a sample.
+            fault=type(sampler).__module__.startswith("torch."),
             cure="Draw each index once: look at the sampler, and at lists of indices that were joined",
             step=self._first,
             samples=[one for one in self._again if isinstance(one, int)],

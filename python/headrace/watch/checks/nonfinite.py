@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headrace.watch.checks.base import Check
+from headrace.watch.checks.base import Check, Loop
 from headrace.watch.looked_at import Field, Seen
 
 #: Where so many of the first batches have some, they stand for what is missing.
@@ -20,33 +20,45 @@ def _is_mask(field: Field) -> bool:
 class NonFinite(Check):
     """``nonfinite_batch``."""
 
-    def __init__(self, loop: object) -> None:
-        super().__init__(loop)  # type: ignore[arg-type]
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
         self._batches = 0
         self._with: Counter[str] = Counter()
         self._usual: set[str] = set()
 
     def see(self, seen: Seen) -> None:
         self._batches += 1
-        for field in seen.fields:
-            if not field.is_float or not field.nonfinite_rows or _is_mask(field):
-                continue
-            self._with[field.where] += 1
-            rows = field.nonfinite_rows
-            self.loop.add(
-                "nonfinite_batch",
-                field.where,
-                f"{field.where} is not finite in step {seen.step}, {seen.sample(rows[0])}"
-                + (f" ({len(rows)} rows of {field.rows})" if len(rows) > 1 else ""),
-                fault=field.where not in self._usual,
-                cure=f"Look at the sample{seen.named('nonfinite_batch')}, mend or leave it out; guard "
-                "divisions and logarithms in the transforms",
-                step=seen.step,
-                samples=seen.indices_of(rows),
-                figures={"rows": len(rows), "values": field.all.nonfinite},
-            )
+        for field in (*seen.fields, *seen.others):
+            if field.is_float and field.nonfinite_rows and not _is_mask(field):
+                self._with[field.where] += 1
+                self._add(seen, field)
         if self._batches == _FIRST:
             self._look_for_missing_values()
+
+    def _add(self, seen: Seen, field: Field) -> None:
+        rows = field.nonfinite_rows
+        says = f"{field.where} is not finite in step {seen.step}"
+        are_samples = field in seen.fields
+        if are_samples:
+            says += f", {seen.sample(rows[0])}" + (
+                f" ({len(rows)} rows of {field.rows})" if len(rows) > 1 else ""
+            )
+        self.loop.add(
+            "nonfinite_batch",
+            field.where,
+            says,
+            fault=field.where not in self._usual,
+            cure=f"Look at the sample{seen.named('nonfinite_batch') if are_samples else ''}, mend it or "
+            "leave it out; guard divisions and logarithms in the transforms",
+            step=seen.step,
+            samples=seen.indices_of(rows) if are_samples else [],
+            figures={"rows": len(rows), "values": field.all.nonfinite},
+            say=self._batches > _FIRST,  # before, it may be what is missing
+        )
+
+    def judge(self) -> None:
+        for where in self._with:
+            self.loop.say("nonfinite_batch", where)
 
     def _look_for_missing_values(self) -> None:
         for where, count in self._with.items():
@@ -60,3 +72,4 @@ class NonFinite(Check):
                     "what is missing?",
                     cure="If it is one, the model or the loss has to leave it out",
                 )
+            self.loop.say("nonfinite_batch", where)

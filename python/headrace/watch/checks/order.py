@@ -55,15 +55,22 @@ class Order(Check):
         if self._before[:length] != self._now[:length] or len(set(map(str, self._now[:length]))) < 2:
             return
         sampler = getattr(self.loop.sampler, "sampler", self.loop.sampler)
-        forgotten = hasattr(sampler, "set_epoch")
         self.loop.tell(
             "order_identical",
             "sampler" if self.loop.sampler is not None else "order",
             f"epoch {self._epoch} trains on the samples in the order of epoch {self._epoch - 1}",
-            fault=True,
-            cure="Call sampler.set_epoch(epoch) before each epoch"
-            if forgotten
-            else "Shuffle the training data: DataLoader(shuffle=True), or another seed each epoch",
+            fault=sampler is None or type(sampler).__module__.startswith("torch."),
+            cure=_cure(sampler),
             step=self._step,
             figures={"samples": length},
         )
+
+
+def _cure(sampler: Any) -> str:
+    if hasattr(sampler, "set_epoch"):
+        return "Call sampler.set_epoch(epoch) before each epoch"
+    if sampler is None or type(sampler).__name__ == "_InfiniteConstantSampler":
+        return "Shuffle the stream: a shuffle buffer, and another seed each epoch"
+    if "Random" in type(sampler).__name__:
+        return "It shuffles, from the same state in each epoch: seed its generator once, not in each epoch"
+    return "Shuffle the training data: DataLoader(shuffle=True); series that go on over batches have to stay"

@@ -25,6 +25,11 @@ _changing = threading.Lock()
 _scaled = threading.local()
 
 
+def is_alone() -> bool:
+    """Whether one watch listens: several are those of models that may train against each other."""
+    return len(_listeners) == 1
+
+
 def listen(listener: Listener) -> None:
     """Call ``listener`` from now on."""
     with _changing:

@@ -143,14 +143,12 @@ class Judge:
         self._readings.poll()
         for one in self._optimizers.values():
             one.clearing.backward_begins()
-        if not self._calls.count or (self._on_device and capturing(torch)) or not self._due():
-            return
         taken = self._taken = last_taken()
-        self._step = (
-            taken.step
-            if taken is not None
-            else max((one.updates.count for one in self._optimizers.values()), default=0)
-        )
+        self._step = taken.step if taken is not None else self._most_updates()
+        # A model whose other methods are called (Lightning's training_step) is never seen to be called.
+        elsewhere = self._calls.ever and not self._calls.count
+        if elsewhere or (self._on_device and capturing(torch)) or not self._due():
+            return
         for loss in dense(losses):
             if not loss.is_floating_point() or not loss.numel():
                 continue
@@ -255,7 +253,7 @@ class Judge:
         if unread:
             found = torch.cat([found, *(one.to(found.device, non_blocking=True) for one in unread)])
         count = len(moment.gradients)
-        one_optimizer = len(self._optimizers) == 1
+        one_optimizer = len(self._optimizers) == 1 and interposed.is_alone()
 
         def read(values: list[float]) -> None:
             was_bad, all_losses = bad, list(losses)

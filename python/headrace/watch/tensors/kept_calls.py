@@ -49,6 +49,8 @@ class KeptCalls:
         self.keep = True
         #: Calls with gradients since the last update.
         self.count = 0
+        #: Whether there was one.
+        self.ever = False
         self.calls: list[Call] = []
         self._hooks: list[Any] = []
         self._takers: list[Any] = []
@@ -65,6 +67,7 @@ class KeptCalls:
         if not torch.is_grad_enabled():
             return
         self.count += 1
+        self.ever = True
         if not self.keep:
             return
         cuda = torch.cuda

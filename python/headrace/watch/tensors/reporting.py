@@ -64,11 +64,14 @@ class Reporting:
             figures=figures,
             say=self._on_hit == "say",
         )
-        if key not in self._findings:
-            for one in findings.all(""):
-                if (one.kind, one.where) == key:
-                    self._findings[key] = one
-                    self._hit(one)
+        if key in self._findings:
+            if self._on_hit == "raise":  # whoever caught the first one may have gone on
+                self._hit(self._findings[key])
+            return
+        for one in findings.all(""):
+            if (one.kind, one.where) == key:
+                self._findings[key] = one
+                self._hit(one)
 
     def again(self, kind: str, where: str, step: int) -> None:
         """One more step of what was found before; nothing if it was not."""

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from typing import Any
 
 from headrace.common.messages import warn_once
 
 #: Kept as long as the process: what `hr.watch` returns.
 _watches: list[Any] = []
-_seen: set[int] = set()
+_listens: list[bool] = []
+_seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch_models() -> None:
     """From the first step of each optimizer on; called again it does nothing. PyTorch has been imported."""
     module = sys.modules.get("torch.optim.optimizer")
     register = getattr(module, "register_optimizer_step_pre_hook", None)
-    if register is not None and not _seen:
-        _seen.add(0)
+    if register is not None and not _listens:
+        _listens.append(True)
         register(_before_step)
 
 
 def _before_step(optimizer: Any, *_: Any) -> None:
-    if id(optimizer) in _seen:
+    if optimizer in _seen:
         return
-    _seen.add(id(optimizer))
+    _seen.add(optimizer)
     try:
         for model in models_of(optimizer):
-            if id(model) not in _seen:
-                _seen.add(id(model))
+            if model not in _seen:
+                _seen.add(model)
                 from headrace.watch.tensors.watching import watch
 
                 _watches.append(watch(model))
