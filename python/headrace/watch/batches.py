@@ -20,14 +20,12 @@ from headrace.watch.random_state import EPOCHS, WorkersRandom
 from headrace.watch.steps import LoopSteps, are_counted
 from headrace.watch.watching import of_iterator
 
-#: Every batch of the beginning, and of each epoch's, is looked at.
-_FIRST = 50
-_FIRST_OF_EPOCH = 10
-#: Unless that takes more than this share of the time, and of the run this long.
-_SHARE_OF_FIRST = 0.02
-_GRACE_S = 0.1
-#: Then as many as take this share of the time.
+#: Batches are looked at while that takes no more than this share of the time ...
 _SHARE = 0.003
+#: ... or, in short runs, so much in all, spent evenly after the first part of it.
+_AT_FIRST_S = 0.3
+_IN_ALL_S = 1.0
+_SHARE_AT_FIRST = 0.1
 #: Findings are judged and saved so often.
 _JUDGED_EVERY_S = 2.0
 
@@ -226,9 +224,8 @@ class WatchedLoop:
 
     def _is_looked_at(self, now: float) -> bool:
         lasted = now - self._began
-        if self._step < _FIRST or self._in_epoch < _FIRST_OF_EPOCH:
-            return self._spent < max(_GRACE_S, _SHARE_OF_FIRST * lasted)
-        return self._spent < _SHARE * lasted
+        at_first = min(_IN_ALL_S, _AT_FIRST_S + _SHARE_AT_FIRST * lasted)
+        return self._spent < max(_SHARE * lasted, at_first)
 
     def _run(self, what: Any) -> None:
         for check in list(self._checks):

@@ -22,6 +22,7 @@ class Duplicates(Check):
     def __init__(self, loop: Loop) -> None:
         super().__init__(loop)
         self._by_index = True
+        self._most = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -67,6 +68,9 @@ class Duplicates(Check):
         if self._count < _LEAST_SAMPLES or len(self._again) < max(2, _SHARE * self._count):
             return
         share = len(self._again) / self._count
+        if share < self._most:
+            return  # of an earlier epoch more is known
+        self._most = share
         figures = {"share": share, "samples": self._count}
         if not self._by_index:
             self._judge_contents(share, figures)

@@ -56,10 +56,6 @@ class NonFinite(Check):
             say=self._batches > _FIRST,  # before, it may be what is missing
         )
 
-    def judge(self) -> None:
-        for where in self._with:
-            self.loop.say("nonfinite_batch", where)
-
     def _look_for_missing_values(self) -> None:
         for where, count in self._with.items():
             if count >= _USUAL * _FIRST:
