@@ -186,3 +186,13 @@ def test_jax_arrays(tmp_path: Path) -> None:
     for _ in loader:
         pass
     assert [one.first_step for one in loader.report().findings] == [1]  # type: ignore[attr-defined]
+
+
+def test_faults_are_exported(tmp_path: Path) -> None:
+    from headrace.export._metrics import scalars
+
+    loader = hr.wrap([np.full((2, 3), np.nan), np.ones((2, 3))] * 20, run=tmp_path, watch=True)
+    for _ in loader:
+        pass
+    found = scalars(loader.report())  # type: ignore[attr-defined]
+    assert (found["findings/fault"], found["findings/note"]) == (0, 1)
