@@ -66,7 +66,8 @@ struct Chains {
   }
   /// The same of the finite numbers among them.
   void add_finite(std::size_t k, V x) {
-    const auto finite = (x - x) == 0;
+    // NaN for what is not finite.
+    const auto finite = (x - x) == 0;  // NOLINT(misc-redundant-expression)
     const V kept = finite ? x : V{};
     low[k] = finite ? (x < low[k] ? x : low[k]) : low[k];
     high[k] = finite ? (x > high[k] ? x : high[k]) : high[k];
