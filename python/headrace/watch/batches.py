@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.record.session import unnumbered
 from headrace.watch.checks import CHECKS, Check
-from headrace.watch.datasets import file_of
+from headrace.watch.datasets import file_of, weakly
 from headrace.watch.findings import findings_of
 from headrace.watch.looked_at import Seen
 from headrace.watch.overlap import Overlap
@@ -43,8 +42,8 @@ class Taken(NamedTuple):
     #: -1: not known.
     worker: int
     batch: Any
-    #: The dataset of the indices; None: not known.
-    dataset: Any = None
+    #: Gives the dataset of the indices; None: not known, or gone.
+    dataset: Callable[[], Any] = lambda: None
 
 
 class _Last(threading.local):
@@ -72,8 +71,8 @@ class WatchedLoop:
         #: See `datasets.signature_of`; None: not known.
         self.signature: tuple[Any, ...] | None = None
         self._parts: dict[tuple[Any, ...], WatchedLoop] = {}
-        self.dataset: Any = None
-        self.sampler: Any = None
+        self._dataset: Callable[[], Any] = lambda: None
+        self._sampler: Callable[[], Any] = lambda: None
         self.workers = 0
         self._findings = findings_of(handle.session)
         self._findings.judges.append(self._judge)
@@ -98,6 +97,24 @@ class WatchedLoop:
     @property
     def training(self) -> bool | None:
         return self._steps.trains if are_counted() else None
+
+    @property
+    def dataset(self) -> Any:
+        return self._dataset()
+
+    @dataset.setter
+    def dataset(self, dataset: Any) -> None:
+        """It is not kept alive, if it can be helped."""
+        self._dataset = weakly(dataset)
+
+    @property
+    def sampler(self) -> Any:
+        return self._sampler()
+
+    @sampler.setter
+    def sampler(self, sampler: Any) -> None:
+        """As `dataset`, which it may hold."""
+        self._sampler = weakly(sampler)
 
     @property
     def epochs(self) -> int:
@@ -189,7 +206,7 @@ class WatchedLoop:
         taken_number = number if number >= 0 else self._in_epoch
         self._steps.took()
         indices = self._drawn.pop(taken_number, None)
-        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, batch, self.dataset)
+        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, batch, self._dataset)
         if indices is not None:
             self._run(lambda check: check.draw(self._step, self._epoch, indices))
             self._overlap.draw(self._epoch, indices)
@@ -213,10 +230,7 @@ class WatchedLoop:
         self._spent += time.monotonic() - began
 
     def _begin_epoch(self, iterator: Any) -> None:
-        try:
-            self._iterator = weakref.ref(iterator)
-        except TypeError:
-            self._iterator = lambda: iterator
+        self._iterator = weakly(iterator)
         self._epoch += 1
         self._in_epoch = 0
         self._steps.begin_epoch()
@@ -240,7 +254,8 @@ class WatchedLoop:
         self._random.judge()
 
     def _file_of(self, index: int) -> str:
-        return file_of(self.dataset, index) if self.dataset is not None else ""
+        dataset = self.dataset
+        return "" if dataset is None else file_of(dataset, index)
 
 
 def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> None:

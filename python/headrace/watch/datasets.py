@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 #: Attributes with an entry for each sample, in which datasets keep their files.
@@ -72,3 +74,11 @@ def signature_of(dataset: Any, sampler: Any, batch_size: Any) -> tuple[Any, ...]
     except Exception:
         length = -1
     return type(dataset), length, type(sampler), batch_size if isinstance(batch_size, int) else None
+
+
+def weakly(thing: Any) -> Callable[[], Any]:
+    """Gives it while it is alive. What no weak reference can be made to, a list for one, is kept."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return lambda: thing

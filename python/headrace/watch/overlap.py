@@ -31,7 +31,8 @@ class Overlap:
         self.indices: dict[int, set[Any]] = {}
         self.contents: set[int] = set()
         self._rows = 0
-        self._base: Any = None
+        #: By identity of the dataset; where it dies, another one may get that.
+        self._bases: dict[int, Any] = {}
         _known.add(self)
 
     def draw(self, epoch: int, indices: list[Any]) -> None:
@@ -41,11 +42,25 @@ class Overlap:
         self._rows += len(indices)
         for index in indices:
             base, own = base_of(dataset, index)
-            self._base = base  # kept alive, so that no other dataset gets its identity
+            if id(base) not in self._bases:
+                self._bases[id(base)] = self._until_gone(base)
             if isinstance(own, (int, str)):
                 self.indices.setdefault(id(base), set()).add(own)
                 if isinstance(own, int) and self._rows <= _MOST_KEPT:
                     self._findings.keep_sample(self.loop.name, own)
+
+    def _until_gone(self, base: Any) -> Any:
+        """Something to keep, with which the dataset's indices are known until it is gone."""
+        key, indices, bases = id(base), self.indices, self._bases
+
+        def forget(_: Any) -> None:
+            indices.pop(key, None)
+            bases.pop(key, None)
+
+        try:
+            return weakref.ref(base, forget)
+        except TypeError:
+            return base
 
     def see(self, seen: Seen) -> None:
         if seen.epoch > 0 or not seen.fields or len(self.contents) >= _MOST_SAMPLES:

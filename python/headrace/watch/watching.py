@@ -69,6 +69,11 @@ def watch_loader(
     _core.watch_batches(took)
 
 
+def _forget(handle: _core.LoaderHandle) -> None:
+    """Numbers of records are used again: this one's earlier loader is gone."""
+    _loops.pop(handle.id, None)
+
+
 def _watch_all(handle: _core.LoaderHandle) -> None:
     """A loader of a script below `headrace run --watch`."""
     from headrace.watch.tensors.unchanged_script import watch_models
@@ -77,5 +82,6 @@ def _watch_all(handle: _core.LoaderHandle) -> None:
     watch_models()
 
 
+on_loader.append(_forget)
 if os.environ.get(WATCH) == "1":
     on_loader.append(_watch_all)

@@ -236,7 +236,7 @@ def test_the_file_of_a_sample() -> None:
     assert file_of(Files(), 2) == ""
     assert file_of(object(), 0) == ""
     x = torch.tensor([0.0, float("nan")])
-    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, x, Files())
+    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, x, Files)
     rows = bad_rows(batches.last_taken())
     assert rows is not None
     assert rows.says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"

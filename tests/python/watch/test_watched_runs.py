@@ -196,3 +196,30 @@ def test_faults_are_exported(tmp_path: Path) -> None:
         pass
     found = scalars(loader.report())  # type: ignore[attr-defined]
     assert (found["findings/fault"], found["findings/note"]) == (0, 1)
+
+
+def test_what_is_watched_is_not_kept(tmp_path: Path) -> None:
+    import gc
+    import weakref
+
+    from loops import Images, trained
+    from torch.utils.data import DataLoader
+
+    dataset = Images()
+    alive = weakref.ref(dataset)
+    trained(str(tmp_path), DataLoader(dataset, batch_size=16, shuffle=True))
+    del dataset
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_loader_of_a_later_run_is_not_watched(tmp_path: Path) -> None:
+    """Numbers of records are used again."""
+    for name, watch in (("a", True), ("b", False)):
+        loader = hr.wrap([np.full((2, 3), np.nan)] * 20, name="x", run=tmp_path / name, watch=watch)
+        for _ in loader:
+            pass
+        report = loader.report()  # type: ignore[attr-defined]
+        del loader
+        assert bool(report.findings) == watch
+        assert bool(list((tmp_path / name).glob("*.watch-*"))) == watch

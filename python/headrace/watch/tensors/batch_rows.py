@@ -60,7 +60,7 @@ def _said(taken: Taken, name: str, rows: list[int]) -> BadRows:
     samples = [indices[row] for row in rows if indices is not None and row < len(indices)]
     if samples:
         says += f": dataset index {samples[0]}"
-        file = file_of(taken.dataset, samples[0])
+        file = file_of(taken.dataset(), samples[0])
         if file:
             says += f" ({file})"
     if taken.worker >= 0:
