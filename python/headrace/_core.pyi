@@ -539,9 +539,9 @@ class SegmentImage:
     def profile_json(self, loader: int, since: SegmentImage | None = None) -> str:
         """A `Profile` as JSON: of the whole run, or of what came after ``since``, an earlier image of it."""
 
-def watch_batches(function: Callable[[int, Any, int, int, Any], object] | None) -> None:
+def watch_batches(function: Callable[[int, Any, int, int, Any], bool] | None) -> None:
     """``function(loader, iterator, number, worker, batch)`` is called with each batch that a recorded loop
-    takes; -1: not known. What it raises is forgotten."""
+    takes; -1: not known. Its time is not the step's where it returns True. What it raises is forgotten."""
 
 #: Least, largest, mean and deviation of the finite numbers, how many they are, how many others.
 _Moments = tuple[float, float, float, float, int, int]

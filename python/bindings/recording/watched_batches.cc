@@ -51,15 +51,17 @@ std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator,
   const Owned id(PyLong_FromLong(loader.id()));
   const Owned of(PyLong_FromLongLong(number));
   const Owned by(PyLong_FromLong(worker));
+  bool looked = false;
   if (function && id && of && by) {
     const Owned said(calling_python([&] {
       return PyObject_CallFunctionObjArgs(function.get(), id.get(), iterator, of.get(), by.get(), batch,
                                           nullptr);
     }));
+    looked = said && PyObject_IsTrue(said.get()) == 1;
   }
   forget_failure();
   if (PyErr_Occurred() != nullptr) return -1;
-  return metrics::Clock::now_ns() - began;
+  return looked ? metrics::Clock::now_ns() - began : 0;
 }
 
 void add_watched_batches(PyObject* into) {

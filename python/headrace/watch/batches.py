@@ -197,8 +197,8 @@ class WatchedLoop:
 
         return hand
 
-    def took(self, iterator: Any, number: int, worker: int, batch: Any) -> None:
-        """The loop has a batch. number: in its epoch, -1: the next one."""
+    def took(self, iterator: Any, number: int, worker: int, batch: Any) -> bool:
+        """The loop has a batch. number: in its epoch, -1: the next one. Returns whether it was looked at."""
         began = time.monotonic()
         if self._iterator() is not iterator or 0 <= number < self._number:
             self._begin_epoch(iterator)
@@ -210,7 +210,8 @@ class WatchedLoop:
         if indices is not None:
             self._run(lambda check: check.draw(self._step, self._epoch, indices))
             self._overlap.draw(self._epoch, indices)
-        if self._is_looked_at(began):
+        looked = self._is_looked_at(began)
+        if looked:
             seen = Seen(
                 batch,
                 step=self._step,
@@ -228,6 +229,7 @@ class WatchedLoop:
             self._judged_at = began
             self._findings.save()
         self._spent += time.monotonic() - began
+        return looked
 
     def _begin_epoch(self, iterator: Any) -> None:
         self._iterator = weakly(iterator)
@@ -258,8 +260,7 @@ class WatchedLoop:
         return "" if dataset is None else file_of(dataset, index)
 
 
-def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> None:
+def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> bool:
     """A recorded loop has a batch; see `_core.watch_batches`."""
     loop = of_iterator(loader, iterator)
-    if loop is not None:
-        loop.took(iterator, number, worker, batch)
+    return loop is not None and loop.took(iterator, number, worker, batch)
