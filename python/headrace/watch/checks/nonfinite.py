@@ -7,8 +7,9 @@ from collections import Counter
 from headrace.watch.checks.base import Check, Loop
 from headrace.watch.looked_at import Field, Seen
 
-#: Where so many of the first batches have some, they stand for what is missing.
+#: Where so many of the first batches, and of their rows, have some, they stand for what is missing.
 _USUAL = 0.3
+_USUAL_ROWS = 0.05
 _FIRST = 10
 
 
@@ -24,13 +25,18 @@ class NonFinite(Check):
         super().__init__(loop)
         self._batches = 0
         self._with: Counter[str] = Counter()
+        #: Rows with some, and all rows.
+        self._rows: Counter[str] = Counter()
+        self._of_rows: Counter[str] = Counter()
         self._usual: set[str] = set()
 
     def see(self, seen: Seen) -> None:
         self._batches += 1
         for field in (*seen.fields, *seen.others):
+            self._of_rows[field.where] += field.rows
             if field.is_float and field.nonfinite_rows and not _is_mask(field):
                 self._with[field.where] += 1
+                self._rows[field.where] += len(field.nonfinite_rows)
                 self._add(seen, field)
         if self._batches == _FIRST:
             self._look_for_missing_values()
@@ -58,7 +64,7 @@ class NonFinite(Check):
 
     def _look_for_missing_values(self) -> None:
         for where, count in self._with.items():
-            if count >= _USUAL * _FIRST:
+            if count >= _USUAL * _FIRST and self._rows[where] >= _USUAL_ROWS * self._of_rows[where]:
                 self._usual.add(where)
                 self.loop.replace(
                     "nonfinite_batch",
