@@ -10,7 +10,7 @@
 
 namespace headrace::metrics {
 
-/// Types of elements, by the names that NumPy and PyTorch have for them.
+/// Types of elements.
 enum class Element : std::uint8_t { f16, bf16, f32, f64, i8, u8, i16, i32, i64, boolean };
 
 /// "float32" and the like; empty for a type that is not looked at.

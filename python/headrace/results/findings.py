@@ -122,7 +122,8 @@ def with_findings(profile_json: str, run: str) -> str:
 def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
     """Of a run folder, worst first: those of ``loader`` and those of the run."""
     merged: dict[tuple[str, str], Finding] = {}
-    for document in documents_of(run, rank):
+    documents = documents_of(run, rank)
+    for document in documents:
         listed, again = document.get("findings"), document.get("made_again")
         parts = document.get("parts")
         names = {"", loader, again.get(loader, "") if isinstance(again, dict) else ""}
@@ -139,7 +140,7 @@ def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
             if first is not finding:  # of another process
                 first.steps += finding.steps
                 first.samples += [one for one in finding.samples if one not in first.samples]
-    overlap = ranks_overlap(run, rank, loader)
+    overlap = ranks_overlap(run, rank, loader, _samples_in(documents, loader))
     return worst_first([*merged.values(), *([] if overlap is None else [overlap])])
 
 
@@ -152,9 +153,11 @@ def _is_whole(finding: Finding) -> bool:
     )
 
 
-def ranks_overlap(run: str, rank: int, loader: str) -> Finding | None:
-    """Samples that a rank shares with another one of its run; None: it shares none, or that is not known."""
-    own = _samples_of(run, rank, loader)
+def ranks_overlap(run: str, rank: int, loader: str, own: set[int]) -> Finding | None:
+    """Samples that a rank shares with another one of its run; None: it shares none, or that is not known.
+
+    own: dataset indices that this rank takes.
+    """
     if not own:
         return None
     others = {
@@ -162,7 +165,7 @@ def ranks_overlap(run: str, rank: int, loader: str) -> Finding | None:
     }
     worst: tuple[float, int, set[int]] = (0.0, 0, set())
     for other in sorted(others - {rank})[:_MOST_RANKS]:
-        theirs = _samples_of(run, other, loader)
+        theirs = _samples_in(documents_of(run, other), loader)
         shared = own & theirs
         # A sampler that fills up the last round repeats one sample a rank at most.
         if len(shared) > len(others):
@@ -185,9 +188,9 @@ def ranks_overlap(run: str, rank: int, loader: str) -> Finding | None:
     )
 
 
-def _samples_of(run: str, rank: int, loader: str) -> set[int]:
+def _samples_in(documents: list[dict[str, Any]], loader: str) -> set[int]:
     found: set[int] = set()
-    for document in documents_of(run, rank):
+    for document in documents:
         seen = document.get("samples_seen")
         listed = seen.get(loader) if isinstance(seen, dict) else None
         found.update(one for one in (listed if isinstance(listed, list) else []) if isinstance(one, int))

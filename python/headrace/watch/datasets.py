@@ -23,24 +23,24 @@ _LISTS = (
 _DEEPEST = 6
 
 
-def base_of(dataset: Any, index: Any) -> tuple[Any, Any]:
-    """The dataset that is not a part of another one, and the sample's index there."""
+def base_of(dataset: Any, indices: list[Any]) -> tuple[Any, list[Any]]:
+    """The dataset that is not a part of another one, and what the samples' indices are there."""
     for _ in range(_DEEPEST):
         # No property of the user's runs: it may draw random numbers, or take long.
         inner = inspect.getattr_static(dataset, "dataset", None)
-        indices = inspect.getattr_static(dataset, "indices", None)
-        if inner is None or indices is None:
+        part = inspect.getattr_static(dataset, "indices", None)
+        if inner is None or part is None:
             break
         try:
-            dataset, index = inner, int(indices[index])
+            dataset, indices = inner, [int(part[index]) for index in indices]
         except (TypeError, ValueError, IndexError, KeyError):
             break
-    return dataset, index
+    return dataset, indices
 
 
 def file_of(dataset: Any, index: int) -> str:
     """The name of a sample's file, without its folder; "" where the dataset does not tell."""
-    dataset, index = base_of(dataset, index)
+    dataset, (index,) = base_of(dataset, [index])
     for name in _LISTS:
         try:
             entry = inspect.getattr_static(dataset, name, None)

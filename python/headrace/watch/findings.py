@@ -29,7 +29,7 @@ class Findings:
         self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
         self.judges: list[Callable[[], None]] = []
-        #: What `headrace cluster` compares between ranks, by loader (see `Found`).
+        #: Dataset indices by loader, which reports compare between ranks (`results.findings.ranks_overlap`).
         self.samples_seen: dict[str, list[int]] = {}
         self._random: list[dict[str, Any]] = []
         #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
@@ -101,9 +101,9 @@ class Findings:
         if found is not None:
             _say(found.finding)
 
-    def keep_sample(self, loader: str, index: int) -> None:
-        """A dataset index of the first epoch; see `samples_seen`."""
-        self.samples_seen.setdefault(loader, []).append(index)
+    def keep_samples(self, loader: str, indices: list[int]) -> None:
+        """Dataset indices of the first epoch; see `samples_seen`."""
+        self.samples_seen.setdefault(loader, []).extend(indices)
         self._changed = True
 
     def keep_random(self, states: dict[str, Any]) -> None:

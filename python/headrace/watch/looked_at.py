@@ -14,6 +14,8 @@ _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64"))
 #: Classes, lengths and the like are looked at one by one.
 _MOST_VALUES = 4096
+#: Smaller rows may be equal by chance.
+_LEAST_ROW_BYTES = 64
 
 
 class Moments(NamedTuple):
@@ -109,9 +111,22 @@ class Field:
         """How many different numbers the beginning of a row has."""
         return len(set(self.array.kept[row].reshape(-1)[:most].tolist()))
 
-    def row_hashes(self, salt: int) -> list[int]:
-        bytes_of_row = self.array.kept.nbytes // self.rows
-        return _core.row_hashes(self.array.address, self.rows, bytes_of_row, salt)
+    @cached_property
+    def row_hashes(self) -> list[int]:
+        """A number for each row; equal rows have equal ones."""
+        return _core.row_hashes(self.array.address, self.rows, self._row_bytes, 0)
+
+    @property
+    def told_apart(self) -> list[int] | None:
+        """Of the rows that are no other sample's by chance; None: rows are too small for that."""
+        if self._row_bytes < _LEAST_ROW_BYTES:
+            return None
+        constant = set(self.constant_rows)
+        return [one for row, one in enumerate(self.row_hashes) if row not in constant]
+
+    @property
+    def _row_bytes(self) -> int:
+        return int(self.array.kept.nbytes) // self.rows
 
 
 class Seen:

@@ -15,7 +15,6 @@ _MOST_SAMPLES = 1 << 15
 _MOST_KEPT = 4096
 _LEAST_SHARED = 3
 _SHARE = 0.01
-_LEAST_ROW_BYTES = 64
 
 #: All watched loops that know some of their samples.
 _known: weakref.WeakSet[Overlap] = weakref.WeakSet()
@@ -40,14 +39,12 @@ class Overlap:
         if epoch > 0 or dataset is None or self._rows >= _MOST_SAMPLES:
             return
         self._rows += len(indices)
-        for index in indices:
-            base, own = base_of(dataset, index)
-            if id(base) not in self._bases:
-                self._bases[id(base)] = self._until_gone(base)
-            if isinstance(own, (int, str)):
-                self.indices.setdefault(id(base), set()).add(own)
-                if isinstance(own, int) and self._rows <= _MOST_KEPT:
-                    self._findings.keep_sample(self.loop.name, own)
+        base, own = base_of(dataset, indices)
+        if id(base) not in self._bases:
+            self._bases[id(base)] = self._until_gone(base)
+        self.indices.setdefault(id(base), set()).update(one for one in own if isinstance(one, (int, str)))
+        if self._rows <= _MOST_KEPT:
+            self._findings.keep_samples(self.loop.name, [one for one in own if isinstance(one, int)])
 
     def _until_gone(self, base: Any) -> Any:
         """Something to keep, with which the dataset's indices are known until it is gone."""
@@ -65,11 +62,7 @@ class Overlap:
     def see(self, seen: Seen) -> None:
         if seen.epoch > 0 or not seen.fields or len(self.contents) >= _MOST_SAMPLES:
             return
-        field = seen.fields[0]
-        if field.array.kept.nbytes < _LEAST_ROW_BYTES * field.rows:
-            return
-        constant = set(field.constant_rows)
-        self.contents.update(one for row, one in enumerate(field.row_hashes(0)) if row not in constant)
+        self.contents.update(seen.fields[0].told_apart or ())
 
     def judge(self) -> None:
         """With the loops that evaluate what this one trains: their epochs begin after its steps."""

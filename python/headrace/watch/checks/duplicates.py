@@ -10,7 +10,6 @@ from headrace.watch.looked_at import Seen
 _MOST_SAMPLES = 1 << 16
 _LEAST_SAMPLES = 16
 _SHARE = 0.01
-_LEAST_ROW_BYTES = 64
 #: Of a stream that several workers read whole; where the data repeats itself, it does so in one worker, too.
 _SHARE_OF_STREAM = 0.05
 _WITHIN = 0.25
@@ -43,13 +42,10 @@ class Duplicates(Check):
     def see(self, seen: Seen) -> None:
         if seen.indices is not None or not seen.fields:
             return
-        field = seen.fields[0]
-        if field.array.kept.nbytes < _LEAST_ROW_BYTES * field.rows:
-            return
-        constant = set(field.constant_rows)
-        self._by_index = False
-        hashes = field.row_hashes(0)
-        self._take(seen.step, [one for row, one in enumerate(hashes) if row not in constant], seen.worker)
+        contents = seen.fields[0].told_apart
+        if contents is not None:
+            self._by_index = False
+            self._take(seen.step, contents, seen.worker)
 
     def _take(self, step: int, samples: list[Any], worker: int) -> None:
         if self._count >= _MOST_SAMPLES:
