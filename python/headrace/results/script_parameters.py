@@ -89,7 +89,7 @@ def write(run: str, rank: int, parameters: dict[str, str]) -> None:
 
 
 def read(run: str | os.PathLike[str], rank: int = 0) -> dict[str, str]:
-    """Those of a run folder; empty where there are none, or the file is damaged."""
+    """The parameters kept in a run folder; empty if there are none or the file is damaged."""
     try:
         known = json.loads(read_file(_file(os.fspath(run), rank), _MAX_BYTES))
     except (Error, OSError, ValueError, RecursionError):

@@ -45,7 +45,7 @@ class Findings:
         self._tell(kind, where, says, keep=True, **more)
 
     def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
-        """What is known by now of ``kind`` at ``where``, in place of what was told before.
+        """Replaces what was told of ``kind`` at ``where`` by what is known now.
 
         loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
         evidence, without a period. fault: False: it may be meant so, a note. step: the first one, from 0, in

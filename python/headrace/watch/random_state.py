@@ -103,7 +103,7 @@ class WorkersRandom:
         self._starts: list[dict[str, Any]] = []
 
     def judge(self) -> None:
-        """Reads what the workers have written; cheap where there are none."""
+        """Reads what workers have written since the last call, and compares all of them."""
         if self._loop.workers == 0 or self._loop.training is False:
             return
         self._starts += [

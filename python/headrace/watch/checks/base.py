@@ -44,7 +44,7 @@ class Loop(Protocol):
         """One more step in which it holds; see `Findings.add`."""
 
     def tell(self, kind: str, where: str, says: str, *, fault: bool, cure: str, **more: Any) -> None:
-        """What is known by now, in place of what was told before; see `Findings.tell`."""
+        """Replaces what was told before by what is known now; see `Findings.tell`."""
 
     def say(self, kind: str, where: str) -> None:
         """See `Findings.say`."""
