@@ -134,6 +134,7 @@ def schema() -> Schema:
             "diagnosis": {"$ref": "#/$defs/Diagnosis"},
             "steps": {"$ref": "#/$defs/Steps"},
             "findings": {"type": "array", "items": {"$ref": "#/$defs/Finding"}},
+            "budget": {"type": "array", "items": {"$ref": "#/$defs/BudgetPart"}},
         },
         "$defs": {**parts, **{part.__name__: of_class(part) for part in CLASSES}},
     }

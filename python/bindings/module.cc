@@ -40,6 +40,9 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
     entry["name"] = decoded(loader.name);
     entry["steps"] = loader.steps;
     entry["wait_s"] = loader.wait_s;
+    entry["first_batches_s"] = loader.first_batches_s;
+    entry["compute_s"] = loader.compute_s;
+    entry["epochs"] = loader.epochs;
     loaders.append(entry);
   }
   return loaders;
@@ -96,13 +99,15 @@ void add_reading(py::module_& module) {
           },
           py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>());
   module.def(
-      "with_findings",
-      [](const std::string& profile_text, const std::string& findings) {
+      "with_run_files",
+      [](const std::string& profile_text, const std::string& beside) {
         profile::Profile profile = profile::profile_from_json(profile_text);
-        profile.findings = profile::profile_from_json("{\"findings\":" + findings + "}").findings;
+        profile::Profile read = profile::profile_from_json(beside);
+        profile.findings = std::move(read.findings);
+        profile.budget = std::move(read.budget);
         return profile::profile_to_json(profile);
       },
-      py::arg("profile_text"), py::arg("findings"), py::call_guard<LockReleased>());
+      py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>());
   module.def("profile_schema", [] { return profile::profile_schema(); });
   module.def(
       "add_ranks",

@@ -235,6 +235,10 @@ class LoaderHandle:
     def steps(self) -> int:
         """Batches that its loops have taken so far."""
 
+    @property
+    def active(self) -> int:
+        """Its loops that run now."""
+
     def note(self, key: str, value: str) -> None:
         """A fact about it that verdicts use; the first one of a key stays."""
 
@@ -556,8 +560,8 @@ def row_hashes(address: int, rows: int, row_bytes: int, salt: int) -> list[int]:
 def padding(address: int, dtype: str, rows: int, row_size: int) -> tuple[int, float, int]:
     """Value, share of the elements, rows."""
 
-def with_findings(profile_text: str, findings: str) -> str:
-    """The profile with these findings, a JSON list."""
+def with_run_files(profile_text: str, beside: str) -> str:
+    """The profile with the "findings" and the "budget" of a JSON object."""
 
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""

@@ -516,9 +516,14 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
         life != static_cast<std::uint32_t>(RecordLife::closed)) {
       continue;
     }
-    const double wait_ns = static_cast<double>(std::max<std::int64_t>(0, records[i].sink.wait_ns.load()));
-    loaders.push_back(
-        {i, std::string(records[i].name.view()), records[i].sink.steps.load(), wait_ns * kSecond});
+    const metrics::SinkCell& sink = records[i].sink;
+    const auto seconds = [](const metrics::Relaxed<std::int64_t>& ns) {
+      return static_cast<double>(std::max<std::int64_t>(0, ns.load())) * kSecond;
+    };
+    const double first_s = seconds(sink.first_batch_ns) + seconds(sink.later_epochs_ns);
+    loaders.push_back({i, std::string(records[i].name.view()), sink.steps.load(),
+                       seconds(sink.wait_ns) + first_s, first_s, seconds(sink.compute_ns),
+                       sink.epochs.load()});
   }
   std::stable_sort(loaders.begin(), loaders.end(),
                    [](const LoaderSummary& a, const LoaderSummary& b) { return a.wait_s > b.wait_s; });

@@ -41,6 +41,7 @@ std::string to_json(const profile::Profile& profile, const analysis::Diagnosis& 
   document["rank"] = profile.rank;
   document["profile"] = profile::to_json(profile);
   document["findings"] = document["profile"]["findings"];
+  document["budget"] = document["profile"]["budget"];
   document["diagnosis"] = analysis::to_json(diagnosis);
   document["steps"] = profile::JsonFieldWriter::object_of(analysis::step_trace(profile));
   return profile::dump_json(document, indent);

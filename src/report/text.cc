@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "budget.h"
 #include "loader_sections.h"
 #include "printable.h"
 #include "sections.h"
@@ -78,8 +79,11 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
       text += toned(lines[i], headed && i == 0 ? Tone::kBold : Tone::kPlain, options.color) + "\n";
     }
   };
+  const bool budget_first = leads(profile.budget);
+  if (budget_first) add(budget_section(profile, width), true);
   add(verdict_section(profile, diagnosis, width, options.color), false);
   add(advice_section(profile, diagnosis, width), true);
+  if (!budget_first) add(budget_section(profile, width), true);
   add(risk_section(diagnosis, width), true);
   add(finding_section(profile, width), true);
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {

@@ -44,7 +44,7 @@ IN_REAL_TIME = {
     *("test_grain", "test_huggingface", "test_integrations", "test_interpreter_lock", "test_keras_fit"),
     *("test_machine", "test_mindspore", "test_mosaicml", "test_operators", "test_pipeline"),
     *("test_figures", "test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
-    *("test_functions", "test_loop_pauses", "test_relay", "test_wrap_function", "test_wrap_torch"),
+    *("test_functions", "test_pauses", "test_relay", "test_wrap_function", "test_wrap_torch"),
 }
 
 #: They play loops of libraries without a recorder, too, and a worker of torch that is forked while another

@@ -170,7 +170,7 @@ class TestShortSharedMemory:
         assert result.stderr.count("/dev/shm is short of room") == 1
         for number in range(7):
             assert hr.Report.load(tmp_path / f"run {number}").profile.sink.steps == 10
-            assert [path.name for path in (tmp_path / f"run {number}").iterdir()] == ["rank0.hrseg"]
+            assert [path.name for path in (tmp_path / f"run {number}").glob("*.hrseg*")] == ["rank0.hrseg"]
 
     @own_shared_memory
     def test_a_killed_program_is_read_from_its_folder(self, tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ class TestHeadraceRun:
         result = subprocess.run(command, capture_output=True, check=False)
         assert result.returncode == 0, result.stderr
         assert b"60 steps" in result.stderr
-        assert os.listdir(folder) == [b"rank0.hrseg"]  # noqa: PTH208 - a path of bytes
+        assert b"rank0.hrseg" in os.listdir(folder)  # noqa: PTH208 - a path of bytes
 
 
 class TestOutput:

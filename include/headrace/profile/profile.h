@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/profile/budget.h"
 #include "headrace/profile/device_profile.h"
 #include "headrace/profile/figure.h"
 #include "headrace/profile/finding.h"
@@ -84,6 +85,7 @@ struct Profile {
   std::optional<DeviceProfile> device;
   std::vector<SecondOpinion> second_opinions;
   std::vector<Finding> findings;
+  std::vector<BudgetPart> budget;
   bool finished = false;
   std::vector<std::string> notes;
 };
@@ -120,6 +122,9 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
          {"What other tools conclude from the same files; empty for what Headrace recorded itself."});
   figure("findings", &Profile::findings,
          {"What is wrong with the data and the training, worst first; empty where nobody watched."});
+  figure("budget", &Profile::budget,
+         {"Where the wall clock of the rank's run went, the largest part first; empty where it was not "
+          "watched."});
   figure("finished", &Profile::finished,
          {"Whether the loop has ended or its process is gone; false: read while it ran."});
   figure("notes", &Profile::notes, {"What could not be recorded, in words. Empty is good."});

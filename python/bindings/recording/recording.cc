@@ -196,6 +196,11 @@ void add_sessions(py::module_& module) {
                                const profile::LoaderRecord* record = self.session()->loader_record(self.id());
                                return record == nullptr ? 0 : record->sink.steps.load();
                              })
+      .def_property_readonly("active",
+                             [](const profile::LoaderHandle& self) -> std::uint32_t {
+                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
+                               return record == nullptr ? 0 : record->sink.active.load();
+                             })
       .def(
           "note",
           [](profile::LoaderHandle& self, const std::string& key, const std::string& value) {

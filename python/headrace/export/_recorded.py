@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.errors import Error
 from headrace.record.session import absolute_run
-from headrace.results.findings import with_findings
 from headrace.results.report import Report
+from headrace.results.run_files import with_run_files
 
 #: How far back the recent figures go: one to two of these.
 _RECENT_S = 60.0
@@ -94,7 +94,7 @@ class _Earlier:
 
 
 def _reading(image: _core.SegmentImage, index: int, since: _core.SegmentImage | None, run: str) -> Reading:
-    report = Report(with_findings(image.profile_json(index), run))
+    report = Report(with_run_files(image.profile_json(index), run, image))
     if since is None or index >= len(since.loaders()):
         return Reading(report, report)
     return Reading(report, Report(image.profile_json(index, since)))

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.loader_names import unnumbered
 from headrace.errors import Error
 from headrace.export._metrics import scalars
 from headrace.loaders.torch_dataloader import loaders, record_every_loader
-from headrace.record.session import Session, enabled, session, unnumbered
+from headrace.record.session import Session, enabled, session
 from headrace.results.report import Report, report_of_loop
 from headrace.results.sentences import advice, cost, verdict
 from headrace.run.environment import records_already

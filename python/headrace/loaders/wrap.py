@@ -16,9 +16,9 @@ from headrace.common.messages import warn_once
 from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.function import Calls
-from headrace.loaders.kit import loop_pauses
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.inside_next import watch_iterator
+from headrace.record.budget import looks
 from headrace.record.operator import readable
 from headrace.record.session import (
     bare_iterator,
@@ -62,7 +62,7 @@ class _Recording:
         if self.attachment.unknown:
             self._detail(lambda: watch_iterator(timed, self.handle, iterable))
         alive = weakref.ref(timed)
-        self._detail(lambda: loop_pauses.watch(self.handle, lambda: _in_next(alive)))
+        self._detail(lambda: looks.loop_begins(self.handle, lambda: _in_next(alive)))
         return timed
 
     def _detail(self, record: Callable[[], None]) -> None:

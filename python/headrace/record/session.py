@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -56,11 +55,6 @@ def set_in_trial(setters: Callable[[], dict[str, Callable[[Any], None]]], name: 
         set_parameters(setters, name)
 
 
-def unnumbered(name: str) -> str:
-    """A loader's name without the number that distinguishes loaders which exist at the same time."""
-    return re.sub(r" ?#\d+$", "", name)
-
-
 def bare_iterator(timed: Any) -> Any:
     """What a `TimedIterator` takes from: the recording ends with the object that is left."""
     return timed.__wrapped__
@@ -82,7 +76,10 @@ def loader_handle(
     session: _core.Session, name: str, source: _core.OperatorHandle | None, identity: int = 0
 ) -> _core.LoaderHandle:
     """A loader's record in the session; logs one line if the run has no room for it."""
+    from headrace.record.budget import looks  # it needs this module
+
     global loaders_opened
+    looks.start()
     loaders_opened += 1
     handle = _core.LoaderHandle(session, name, source, identity)
     if handle.id < 0:

@@ -13,8 +13,9 @@ from functools import cache
 from typing import Any
 
 from headrace import _core
+from headrace.common.loader_names import unnumbered
 from headrace.record.loop_phases import RealBatches
-from headrace.record.session import TRIAL, unnumbered
+from headrace.record.session import TRIAL
 
 #: Fewer steps are no measurement.
 MIN_STEPS = 8

@@ -749,6 +749,35 @@ class Finding:
 
 
 @dataclass
+class BudgetPart:
+    """A part of the run's wall clock, of one place in the program. All parts add up to it."""
+
+    #: `steps`: of the training loop. `waits`: its GetNext. `startup`: before the first loop (imports, the
+    #: dataset), and first batches of epochs (workers start). `evaluation`, `checkpoints`, `logging`: by what
+    #: the loop's thread was in. `between_epochs`: anything else between two loops. `other`: the rest.
+    part: str = ""
+    #: The loader that the part is of; null where it is of none.
+    loader: str | None = None
+    #: The function that the program calls there, with the line of the call, from samples of the thread's
+    #: stack; null where none was seen.
+    function: str | None = None
+    #: How long.
+    seconds: float = 0.0
+    #: Part of the run's wall clock.
+    share: float = 0.0
+    #: How often it began: pauses, epochs; of `steps`, how many.
+    times: int = 0
+    #: Training steps from one time to the next, on average; null: it was there once.
+    period: float | None = None
+    #: The part of `seconds` until a loader's epochs had their first batch.
+    loader_start_s: float = 0.0
+    #: What to do; null: nothing.
+    cure: str | None = None
+    #: What that saves of this run, at most; null where it cannot be said.
+    saves_s: float | None = None
+
+
+@dataclass
 class Profile:
     """What was recorded of one loader in one rank."""
 
@@ -795,6 +824,8 @@ class Profile:
     second_opinions: list[SecondOpinion] = field(default_factory=list)
     #: What is wrong with the data and the training, worst first; empty where nobody watched.
     findings: list[Finding] = field(default_factory=list)
+    #: Where the wall clock of the rank's run went, the largest part first; empty where it was not watched.
+    budget: list[BudgetPart] = field(default_factory=list)
     #: Whether the loop has ended or its process is gone; false: read while it ran.
     finished: bool = False
     #: What could not be recorded, in words. Empty is good.

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.errors import Error
 from headrace.results.data import build
@@ -108,17 +107,6 @@ def was_watched(run: str) -> bool:
     return bool(glob.glob(os.path.join(glob.escape(run), "rank*.watch-*.json")))  # noqa: PTH118, PTH207
 
 
-def with_findings(profile_json: str, run: str) -> str:
-    """A profile with what was found wrong, if its run was watched. run: its folder; "": none."""
-    for write in before_reading:
-        write()
-    if not run or not was_watched(run):
-        return profile_json
-    profile = _core.ParsedReport(profile_json)
-    found = findings_in(run, profile.rank, profile.loader)
-    return _core.with_findings(profile_json, as_json(found)) if found else profile_json
-
-
 def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
     """Of a run folder, worst first: those of ``loader`` and those of the run."""
     merged: dict[tuple[str, str], Finding] = {}
@@ -206,5 +194,5 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
     )
 
 
-def as_json(findings: list[Finding]) -> str:
-    return json.dumps([dataclasses.asdict(one) for one in findings])
+def as_json(findings: list[Finding]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in findings]

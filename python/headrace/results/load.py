@@ -11,9 +11,9 @@ from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
-from headrace.results.findings import with_findings
 from headrace.results.older_reports import upgraded
 from headrace.results.report import Report
+from headrace.results.run_files import with_run_files
 from headrace.traces import xplane
 from headrace.traces.trace import Trace
 
@@ -190,7 +190,7 @@ def _choose(
     if not matching:
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
     path, entry = matching[0]
-    profile = with_findings(
-        _core.segment_profile_json(path, entry["index"]), str(where if where.is_dir() else where.parent)
-    )
+    image = _core.SegmentImage(path)
+    run = str(where if where.is_dir() else where.parent)
+    profile = with_run_files(image.profile_json(entry["index"]), run, image)
     return Report(profile, loaders=names, ranks=ranks, segments=(path,))

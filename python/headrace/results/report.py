@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of t
     import pandas
 
     from headrace.results.data import Advice, Diagnosis, Prediction, Steps
-    from headrace.results.figures import Finding, Profile, SecondOpinion
+    from headrace.results.figures import BudgetPart, Finding, Profile, SecondOpinion
     from headrace.results.profiler_tables import Tables
     from headrace.traces.trace import Trace
 
@@ -92,6 +92,11 @@ class Report:
     def findings(self) -> list[Finding]:
         """What is wrong with the data and the training, worst first; empty where nobody watched."""
         return self.profile.findings
+
+    @property
+    def budget(self) -> list[BudgetPart]:
+        """Where the wall clock of the rank's run went, the largest part first; empty where unknown."""
+        return self.profile.budget
 
     def samples(self, kind: str) -> list[int]:
         """Dataset indices of the samples that findings of ``kind`` name, for `torch.utils.data.Subset`.
@@ -357,11 +362,12 @@ def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
     if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
         raise UsageError("epoch is a number from 1, or -1 for the last one")
     profile_json = handle.profile_json(epoch or 0)
-    if "headrace.results.findings" in sys.modules:  # something is watched
-        from headrace.results.findings import with_findings
+    session = handle.session
+    if session.live_path and os.path.isfile(session.live_path):  # noqa: PTH113
+        from headrace.results.run_files import with_run_files
 
-        profile_json = with_findings(profile_json, handle.session.run)
-    return Report(profile_json, segments=segments_of(handle.session))
+        profile_json = with_run_files(profile_json, session.run, _core.SegmentImage(session.live_path))
+    return Report(profile_json, segments=segments_of(session))
 
 
 def __getattr__(name: str) -> Any:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from headrace import _core
 from headrace.errors import Error
-from headrace.results.findings import with_findings
 from headrace.results.load import same_loader
 from headrace.results.report import Report
+from headrace.results.run_files import with_run_files
 
 
 class Recorded(NamedTuple):
@@ -22,7 +22,8 @@ class Recorded(NamedTuple):
 
     def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
         """``others``: segments of the other ranks, each with its rank, to compare with."""
-        profile = with_findings(_core.segment_profile_json(self.segment, self.number), run)
+        image = _core.SegmentImage(self.segment)
+        profile = with_run_files(image.profile_json(self.number), run, image)
         if others:
             beside = same_loader([{"path": path, "rank": rank} for path, rank in others], self.name)
             profile = _core.add_ranks(profile, beside)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.loader_names import unnumbered
 from headrace.common.messages import warn_once
-from headrace.record.session import unnumbered
 from headrace.watch.checks import CHECKS, Check
 from headrace.watch.datasets import file_of, weakly
 from headrace.watch.findings import findings_of

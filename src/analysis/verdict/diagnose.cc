@@ -264,7 +264,7 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
 
 /// Steps of the loop itself that take many times as long as the usual one.
 void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
-  const bool is_cause = diagnosis.cause == Cause::loop_pauses;
+  const bool is_cause = diagnosis.cause == Cause::pauses;
   const std::optional<LongSteps> found =
       is_cause ? std::nullopt : long_steps(facts.profile, facts.thresholds.pauses);
   if (found) diagnosis.evidence.push_back({Rule::detail, in_words(*found), figures_of(*found)});

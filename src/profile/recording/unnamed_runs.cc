@@ -26,11 +26,13 @@ bool is_own_folder(const fs::path& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 
-/// What was found in watched data, and the parameters of the script (python/headrace/results).
+/// What was found in watched data, where the time went, and the parameters of the script
+/// (python/headrace/results).
 bool is_of_python(const std::string& name) {
-  const bool watched = name.find(".watch-") != std::string::npos;
+  const bool of_a_process =
+      name.find(".watch-") != std::string::npos || name.find(".budget-") != std::string::npos;
   return name.ends_with(".params.json") ||
-         (watched && (name.ends_with(".json") || name.ends_with(".json.new")));
+         (of_a_process && (name.ends_with(".json") || name.ends_with(".json.new")));
 }
 
 /// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.

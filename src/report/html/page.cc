@@ -1,3 +1,4 @@
+#include "../budget.h"
 #include "../printable.h"
 #include "../wording.h"
 #include "figures.h"
@@ -11,9 +12,12 @@ namespace headrace::report {
 namespace {
 
 void write_content(Markup& out, const Subject& subject, const HtmlOptions& options) {
+  const bool budget_first = leads(subject.profile.budget);
   write_header(out, subject);
+  if (budget_first) write_budget(out, subject);
   write_verdict(out, subject);
   write_advice(out, subject);
+  if (!budget_first) write_budget(out, subject);
   write_curve(out, subject, options.curve);
   write_risks(out, subject);
   write_findings(out, subject);

@@ -407,7 +407,7 @@ Labelled loop_pauses(Random& random) {  // an evaluation every so many steps
   line.compute_factor = [every, times, usual = jitter(0.02)](std::uint64_t step, Random& draws) {
     return usual(step, draws) * (step % every == every - 1 ? times : 1);
   };
-  return {line, kHealthy, "", "loop_pauses"};
+  return {line, kHealthy, "", "pauses"};
 }
 
 }  // namespace
@@ -452,7 +452,7 @@ const std::vector<LineClass>& line_classes() {
                                               {"two_cpu_stages", two_cpu_stages},
                                               {"foreign_hog", foreign_hog},
                                               {"rare_slow_alone", rare_slow_alone},
-                                              {"loop_pauses", loop_pauses}};
+                                              {"pauses", loop_pauses}};
   return classes;
 }
 

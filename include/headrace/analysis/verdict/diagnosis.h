@@ -27,7 +27,7 @@ enum class VerdictKind : std::uint8_t {
 enum class Cause : std::uint8_t {
   startup,
   transient_stall,
-  loop_pauses,
+  pauses,
   alternating,
   slow_worker,
   slow_rank,
@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
 constexpr std::array<std::string_view, 22> names_of(Cause) noexcept {
-  return {"startup",         "transient_stall", "loop_pauses",    "alternating",     "slow_worker",
+  return {"startup",         "transient_stall", "pauses",         "alternating",     "slow_worker",
           "slow_rank",       "memory_pressure", "storage_bound",  "shared_resource", "gc_pause",
           "slow_samples",    "gil_contention",  "oversubscribed", "pinned",          "cpu_saturated",
           "shard_imbalance", "handoff",         "transfer",       "variance",        "no_overlap",

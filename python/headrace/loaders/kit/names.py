@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-import sysconfig
 import types
 from pathlib import Path
 from typing import Any
+
+from headrace.common.users_files import is_the_users
+
+__all__ = ["is_the_users", "object_name", "user_line"]
 
 
 def object_name(obj: Any) -> str:
@@ -28,14 +31,3 @@ def user_line(*libraries: str) -> str:
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
-
-
-@functools.cache
-def is_the_users(file: str) -> bool:
-    """Whether it is a file of the user's program, not of Python or an installed package."""
-    if file.startswith("<frozen"):
-        return False
-    folders = Path(file).parts
-    if "site-packages" in folders or "dist-packages" in folders:
-        return False
-    return not file.startswith(tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.messages import warn_once
-from headrace.loaders.kit import inside_next, loop_pauses, streams
+from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.kit.relay import FED_BY_THREAD
 from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
@@ -33,6 +33,7 @@ from headrace.loaders.torch_dataloader.settings import (
 )
 from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
+from headrace.record.budget import looks
 from headrace.record.session import TRIAL, phased_loops
 from headrace.results.loader_model import LoaderModel
 
@@ -362,7 +363,7 @@ def _watch_pauses(iterator: Any, handle: _core.LoaderHandle) -> None:
         made = alive()
         return None if made is None else inside_next.is_inside(loop, made)
 
-    loop_pauses.watch(handle, in_next)
+    looks.loop_begins(handle, in_next)
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:

@@ -84,7 +84,9 @@ def _watch(main_thread: int) -> "Any":
         while not _has_threading():
             yield WATCHED_AFTER_S
         from headrace.loaders.no_loader import watch
+        from headrace.record.budget.looks import start
 
+        start()
         yield from watch()
     except BaseException:  # the user's program runs, recorded or not
         pass

@@ -8,7 +8,7 @@ namespace headrace::analysis {
 
 std::optional<Finding> judge_startup(const Case& facts);
 std::optional<Finding> judge_transient_stall(const Case& facts);
-std::optional<Finding> judge_loop_pauses(const Case& facts);
+std::optional<Finding> judge_pauses(const Case& facts);
 std::optional<Finding> judge_alternating(const Case& facts);
 std::optional<Finding> judge_slow_worker(const Case& facts);
 std::optional<Finding> judge_slow_rank(const Case& facts);
@@ -42,7 +42,7 @@ constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
      .otherwise_healthy = true,
      .judged_when_served = true,
      .judged_when_loop_waits_for_core = true},
-    {.cause = Cause::loop_pauses, .judge = judge_loop_pauses, .otherwise_healthy = true},
+    {.cause = Cause::pauses, .judge = judge_pauses, .otherwise_healthy = true},
     {.cause = Cause::alternating, .judge = judge_alternating, .moves_between_operators = true},
     {.cause = Cause::slow_worker, .judge = judge_slow_worker},
     {.cause = Cause::slow_rank, .judge = judge_slow_rank},

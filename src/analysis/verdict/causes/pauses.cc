@@ -6,7 +6,7 @@
 
 namespace headrace::analysis {
 
-std::optional<Finding> judge_loop_pauses(const Case& facts) {
+std::optional<Finding> judge_pauses(const Case& facts) {
   if (facts.gate.state != Gate::State::kHealthy) return std::nullopt;
   const std::optional<LongSteps> found = long_steps(facts.profile, facts.thresholds.pauses);
   if (!found || !found->periodic) return std::nullopt;

@@ -35,9 +35,9 @@ def test_a_periodic_evaluation_is_named() -> None:
     train(loader, 40)
     report = loader.report()
     diagnosis = report.diagnosis
-    assert (diagnosis.kind, diagnosis.cause, diagnosis.operator) == ("not_input_bound", "loop_pauses", None)
+    assert (diagnosis.kind, diagnosis.cause, diagnosis.operator) == ("not_input_bound", "pauses", None)
     assert "every 40 steps the loop stops for" in diagnosis.summary
-    assert "in evaluate (test_loop_pauses.py:" in diagnosis.summary
+    assert "in evaluate (test_pauses.py:" in diagnosis.summary
     figures = next(each for each in diagnosis.evidence if each.rule == "cause").figures
     assert figures["steps_between"] == 40
     assert figures["long_step_s"] >= PAUSE_S
@@ -50,7 +50,7 @@ def test_steps_that_are_long_now_and_then_are_a_sentence() -> None:
     for number, _ in enumerate(loader):
         time.sleep(PAUSE_S / 3 if number in (20, 31, 90, 144) else STEP_S)
     diagnosis = loader.report().diagnosis
-    assert diagnosis.cause != "loop_pauses"
+    assert diagnosis.cause != "pauses"
     assert any(" steps of " in each.says and "in the loop itself" in each.says for each in diagnosis.evidence)
 
 
@@ -68,6 +68,6 @@ def test_a_torch_loader_over_epochs() -> None:
     for _ in range(2):
         train(loader, 20)
     diagnosis = loader.report().diagnosis
-    assert diagnosis.cause == "loop_pauses"
+    assert diagnosis.cause == "pauses"
     assert "every 20 steps" in diagnosis.summary
-    assert "in evaluate (test_loop_pauses.py:" in diagnosis.summary
+    assert "in evaluate (test_pauses.py:" in diagnosis.summary

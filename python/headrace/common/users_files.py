@@ -1,0 +1,18 @@
+"""Which files are the user's own."""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+from pathlib import Path
+
+
+@functools.cache
+def is_the_users(file: str) -> bool:
+    """Whether it is a file of the user's program, not of Python or an installed package."""
+    if file.startswith("<frozen"):
+        return False
+    folders = Path(file).parts
+    if "site-packages" in folders or "dist-packages" in folders:
+        return False
+    return not file.startswith(tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))

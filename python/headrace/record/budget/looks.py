@@ -1,0 +1,320 @@
+"""Looks at the thread of the training loop: 20 a second, later 4.
+
+Steps and waits are counted exactly elsewhere. Looked at is the rest: before the first loop, between two
+loops, and in steps that take many times as long as the others. The stack then tells what the time is for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import CodeType
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.common.plain import typed_error_line
+from headrace.common.sampling_thread import run_steps
+from headrace.common.users_files import is_the_users
+from headrace.record.budget import stacks
+from headrace.record.budget.loop import Loop
+from headrace.record.budget.spent import Budget
+from headrace.record.budget.stacks import Call, Place
+from headrace.record.session import on_loader, phased_loops
+from headrace.results.budget_file import before_reading
+
+#: Between two looks, at first and after so many of them.
+_PERIOD_S = 0.05
+_LATER_PERIOD_S = 0.25
+_LATER_AFTER = 6_000
+#: Between two looks into steps and at other threads, and two writes of the file.
+_RARE_S = 0.25
+_SAVE_S = 2.0
+#: Stacks before the first loop that are told apart.
+_MOST_STACKS = 500
+_STACK_DEPTH = 16
+
+
+class Looks:
+    """All of a process. By one thread at a time, except `begins`."""
+
+    def __init__(self) -> None:
+        self.budget: Budget | None = None
+        self._loops: list[Loop] = []
+        self._order = 0
+        self._gone_steps = 0
+        self._thread = threading.main_thread().ident or 0
+        #: What calls the loops.
+        self._trunk: set[CodeType] = set()
+        self._began = self._last = time.monotonic()
+        #: Before the first loop: seconds by stack, until it is known what calls loops; None: it has begun.
+        self._before: dict[tuple[Call, ...], float] | None = {}
+        #: Of the gap between two loops that goes on.
+        self._gap: dict[Place, float] = {}
+        self._gaps = 0
+        self._rare_at = self._saved_at = self._began
+        self._rare_steps = 0
+        self._rare_saves = self._disturbed = False
+
+    def add(self, handle: _core.LoaderHandle) -> None:
+        """A loader is recorded from now on. A budget is of one run: another one begins after the last."""
+        session = handle.session
+        if self.budget is None:
+            began = _process_began(self._began) if _is_a_script() else self._began
+            self.budget = Budget(session.run, session.rank, began, self._began - began)
+        elif session.run != self.budget.run:
+            if any(loop.handle is not None for loop in self._loops):
+                return
+            self.save()
+            self.__init__()  # type: ignore[misc]
+            self.budget = Budget(session.run, session.rank, self._began, 0.0)
+        self._loops.append(Loop(handle))
+
+    def begins(self, handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> None:
+        """A loop over ``handle``, on this thread. in_next: whether it is in GetNext; None: it is over."""
+        loop = next((each for each in self._loops if each.handle is handle), None)
+        if loop is None:
+            return
+        loop.in_next = in_next
+        loop.thread = threading.get_ident()
+        torch = sys.modules.get("torch")
+        loop.without_gradients |= torch is not None and not torch.is_grad_enabled()
+        if loop.runs and loop.steps_at_begin == handle.steps:
+            return  # seen already, or told by an iterator and by what it is in
+        loop.begins = True
+        self._begin(loop, stacks.calls_of(sys._getframe(1)))
+
+    def _begin(self, loop: Loop, stack: list[Call]) -> None:
+        calls = stacks.loop_in(stack, loop.code)
+        loop.code = calls[-1].code if calls else None
+        if loop.thread and loop.thread != self._thread:
+            if any(each.runs or each.steps for each in self._loops if each.thread in (0, self._thread)):
+                loop.runs = True
+                return  # it runs beside the training loop
+            self._thread = loop.thread
+        evaluation = stacks.evaluates(calls)
+        loop.called_evaluation |= evaluation is not None
+        loop.nested |= any(
+            each.is_running for each in self._loops if each is not loop and not self._is_beside(each)
+        )
+        self._order += 1
+        loop.begin(time.monotonic(), self._order)
+        self._trunk.update(call.code for call in calls[:evaluation])
+        step = self._training_steps()
+        self._end_gap(step)
+        if self.budget is not None:
+            self.budget.begins(loop.name, step)
+            self.budget.loops[loop.name]["function"] = stacks.caller_of(calls)
+
+    def _is_beside(self, loop: Loop) -> bool:
+        return loop.thread not in (0, self._thread)
+
+    def _training_steps(self) -> int:
+        return self._gone_steps + sum(each.steps for each in self._loops if each.kind != "evaluation")
+
+    def _end_gap(self, step: int) -> None:
+        budget = self.budget
+        if budget is None:
+            return
+        if self._before is not None:
+            for calls, seconds in list(self._before.items()):
+                place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+                if place is not None:
+                    budget.add("before", place, seconds, 0, 0)
+            self._before = None
+        gap, self._gap = self._gap, {}
+        for place, seconds in list(gap.items()):
+            budget.add("between", place, seconds, self._gaps, step)
+        self._gaps += 1
+
+    # --- a look ---
+
+    def look(self) -> None:
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        loop = self._running()
+        if loop is None:
+            self._look_outside(seconds)
+        else:
+            self._look_inside(loop, now, seconds)
+        if now - self._rare_at >= _RARE_S and self.budget is not None:
+            self._look_rarely(loop, now)
+        if now - self._saved_at >= _SAVE_S:
+            self.save()
+
+    def _running(self) -> Loop | None:
+        """The innermost loop on the thread; None: it is outside of them."""
+        found = None
+        for loop in list(self._loops):
+            handle = loop.handle
+            if handle is None:
+                self._loops.remove(loop)
+                self._gone_steps += loop.steps if loop.kind != "evaluation" else 0
+                continue
+            runs = loop.is_running
+            if runs and not loop.runs:
+                self._begin(loop, stacks.calls_of(sys._current_frames().get(loop.thread or self._thread)))
+            loop.begins &= handle.active == 0 and runs
+            loop.runs = runs
+            if runs and not self._is_beside(loop) and (found is None or loop.order > found.order):
+                found = loop
+        return found
+
+    def _look_outside(self, seconds: float) -> None:
+        self._disturbed = True
+        calls = stacks.calls_of(sys._current_frames().get(self._thread))
+        if self._before is not None:
+            key = tuple(calls[:_STACK_DEPTH])
+            if key in self._before or len(self._before) < _MOST_STACKS:
+                self._before[key] = self._before.get(key, 0.0) + seconds
+            return
+        place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+        if place is not None:
+            self._gap[place] = self._gap.get(place, 0.0) + seconds
+
+    def _look_inside(self, loop: Loop, now: float, seconds: float) -> None:
+        handle = loop.handle
+        if handle is None or self.budget is None:
+            return
+        steps = handle.steps
+        if steps != loop.steps:
+            place = loop.paused_at()
+            if place is not None:  # it went on for half a look, on average
+                self.budget.add("pause", place, seconds / 2, (loop.order, loop.steps), self._training_steps())
+            loop.took(now, steps)
+            return
+        if not loop.is_long(now):
+            return
+        self._disturbed = True
+        if loop.in_next is not None and loop.in_next() is not False:
+            loop.leave_out(now)  # a long wait for the input
+            return
+        calls = stacks.calls_of(sys._current_frames().get(self._thread))
+        trunk = stacks.length_of_trunk(calls, self._trunk)
+        place = stacks.place_of(calls, trunk)
+        if place is None:
+            loop.leave_out(now)
+            return
+        new_s = loop.pause(place, now, seconds)
+        if new_s > 0:
+            self.budget.add("pause", place, new_s, (loop.order, loop.steps), self._training_steps())
+            loop.tell_verdicts(place.function)
+
+    def _look_rarely(self, loop: Loop | None, now: float) -> None:
+        """Whether the loop trains, and whether another thread saves a checkpoint beside it."""
+        assert self.budget is not None
+        frames = sys._current_frames()
+        steps = self._training_steps()
+        if loop is not None and not loop.trained and stacks.trains(stacks.calls_of(frames.get(self._thread))):
+            loop.trained = True
+        own = threading.get_ident()
+        saves = any(
+            stacks.saves(frame) for ident, frame in frames.items() if ident not in (self._thread, own)
+        )
+        beside = self.budget.beside
+        beside["times"] += saves and not self._rare_saves
+        seconds, new = now - self._rare_at, steps - self._rare_steps
+        if not self._disturbed and saves == self._rare_saves and new >= 0:
+            beside["seconds" if saves else "calm_seconds"] += seconds
+            beside["steps" if saves else "calm_steps"] += new
+        self._rare_at, self._rare_steps, self._rare_saves, self._disturbed = now, steps, saves, False
+
+    def save(self) -> None:
+        self._saved_at = now = time.monotonic()
+        budget = self.budget
+        if budget is None or self._before is not None:
+            return
+        for loop in list(self._loops):
+            for place, seconds, step in loop.early():
+                budget.add("first", place, seconds, (loop.name, step), step)
+            if loop.name in budget.loops:
+                budget.loops[loop.name]["kind"] = loop.kind
+                budget.loops[loop.name]["beside"] = self._is_beside(loop)
+        budget.save(now, dict(self._gap))
+
+
+def _is_a_script() -> bool:
+    """Whether this process runs a program of the user's, from its beginning to its end."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    return isinstance(file, str) and file.endswith(".py") and is_the_users(file)
+
+
+def _process_began(now: float) -> float:
+    """On the clock of `time.monotonic`; ``now`` where it is not known."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        began = ticks / os.sysconf("SC_CLK_TCK")
+        # The kernel's ticks count from the start of the machine, suspended time included.
+        boot = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+        return min(now, began - boot)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return now
+
+
+_looks: Looks | None = None
+_runs = False
+
+
+def start() -> None:
+    """Looks from now on. Idempotent; nothing in a trial, whose loops are changed."""
+    global _looks, _runs
+    if _looks is None and not phased_loops():
+        _looks = Looks()
+        before_reading.append(_save)
+        atexit.register(_save)
+    if _looks is not None and not _runs:
+        _runs = True
+        run_steps(_look_on())
+
+
+def loop_begins(handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> None:
+    """A loop over a recorded loader begins on this thread; see `Looks.begins`."""
+    if _looks is not None:
+        try:
+            _looks.begins(handle, in_next)
+        except Exception as error:  # the loop must still run
+            warn_once(f"where the run's time goes is not seen in full ({typed_error_line(error)})")
+
+
+def _look_on() -> Iterator[float]:
+    global _runs
+    looks = _looks
+    try:
+        number = 0
+        while looks is not None:
+            yield _PERIOD_S if number < _LATER_AFTER else _LATER_PERIOD_S
+            number += 1
+            looks.look()
+    except Exception:  # the interpreter ends, or a loop is not as expected: the rest is not seen
+        pass
+    _runs = False
+
+
+def _save() -> None:
+    if _looks is not None:
+        try:
+            _looks.save()
+        except RuntimeError:  # changed by the thread that looks; the next one writes it
+            pass
+
+
+def _added(handle: _core.LoaderHandle) -> None:
+    if _looks is not None:
+        _looks.add(handle)
+
+
+def _forked() -> None:
+    """A child's time is its own."""
+    global _looks, _runs
+    if _looks is not None:
+        before_reading.remove(_save)
+        atexit.unregister(_save)
+    _looks, _runs = None, False
+
+
+on_loader.append(_added)
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,97 @@
+"""Time outside of steps and waits, summed by what it was for, and its file in the run folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from headrace.record.budget.stacks import Place
+from headrace.results.budget_file import path_of
+
+#: Places that are told apart.
+_MOST = 500
+
+
+class _Spent:
+    """At one place: how long, how often, and at which training steps it began."""
+
+    __slots__ = ("first_step", "last_step", "occasion", "seconds", "times")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.times = 0
+        self.first_step = self.last_step = 0
+        self.occasion: object = None
+
+    def add(self, seconds: float, occasion: object, step: int) -> None:
+        self.seconds += seconds
+        if occasion != self.occasion:
+            self.first_step = self.first_step if self.times else step
+            self.last_step = step
+            self.times += 1
+            self.occasion = occasion
+
+
+class Budget:
+    """That of one run in this process. By one thread at a time."""
+
+    def __init__(self, run: str, rank: int, began: float, unseen_s: float) -> None:
+        """began: on the clock of `time.monotonic`. unseen_s: from then to the first look."""
+        self.run = run
+        self._path = path_of(run, rank, os.getpid())
+        self._began = began
+        self._unseen_s = unseen_s
+        self._places: dict[tuple[str, Place], _Spent] = {}
+        #: By the loader's name.
+        self.loops: dict[str, dict[str, Any]] = {}
+        #: Seconds and training steps while a checkpoint was written beside them, and without one.
+        self.beside = {"times": 0, "seconds": 0.0, "steps": 0, "calm_seconds": 0.0, "calm_steps": 0}
+
+    def add(self, phase: str, place: Place, seconds: float, occasion: object, step: int) -> None:
+        """phase: "before", "between", "first", "pause". occasion: the gap or the step; each counts once."""
+        if (phase, place) not in self._places and len(self._places) >= _MOST:
+            place = Place(place.part, "")
+        self._places.setdefault((phase, place), _Spent()).add(seconds, occasion, step)
+
+    def begins(self, loader: str, step: int) -> None:
+        """A loop over a loader, at a training step."""
+        known = self.loops.setdefault(loader, {"times": 0, "first_step": step})
+        known["times"] += 1
+        known["last_step"] = step
+
+    def save(self, until: float, open_gap: dict[Place, float]) -> None:
+        """Writes the file. open_gap: what no loop has followed yet."""
+        import json  # costs more to import than the rest
+
+        places = [
+            {
+                "phase": phase,
+                **place._asdict(),
+                "seconds": spent.seconds,
+                "times": spent.times,
+                "first_step": spent.first_step,
+                "last_step": spent.last_step,
+            }
+            for (phase, place), spent in list(self._places.items())
+        ]
+        places += [
+            {"phase": "after", **place._asdict(), "seconds": seconds, "times": 1}
+            for place, seconds in open_gap.items()
+        ]
+        document = {
+            "version": 1,
+            "wall_s": until - self._began,
+            "unseen_s": self._unseen_s,
+            "loops": self.loops,
+            "beside": self.beside,
+            "places": places,
+        }
+        temporary = f"{self._path}.new"
+        try:
+            with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+                file.write(json.dumps(document))
+            os.replace(temporary, self._path)  # noqa: PTH105
+        except (OSError, ValueError):  # a full disk, of which the recording itself tells; no folder any more
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108

@@ -1,0 +1,296 @@
+"""Where the wall clock of a run went: the file that a recording process keeps, beside what its loops took."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace.common.folder_files import read_file
+from headrace.common.loader_names import unnumbered
+from headrace.errors import Error
+from headrace.results.figures import BudgetPart
+
+_MAX_BYTES = 4 << 20
+#: Of the wall clock: a part below it is not told what to do about.
+_WORTH_IT = 0.05
+#: Of an evaluation: starts of workers that are told first.
+_RESTARTS = 0.25
+#: Looks miss less than this of what is no loop; what they miss of more is told as "other".
+_MISSED = 0.25
+#: A checkpoint beside the training slows it from this share on, in so many steps.
+_SLOWED = 0.1
+_FEWEST_STEPS = 8
+
+
+def budget_in(run: str, rank: int, image: _core.SegmentImage) -> list[BudgetPart]:
+    """The parts of a rank's run, the largest first; empty where nothing was kept.
+
+    image: of the rank's segment, whose loops' times are exact.
+    """
+    document = _newest(run, rank)
+    if document is None:
+        return []
+    try:
+        read = _Parts(document, image.loaders())
+        parts = read.all()
+    except (KeyError, TypeError, ValueError, AttributeError):  # damaged, or of another program
+        return []
+    _advise(parts, {one.name: one for one in read.loops}, image)
+    return sorted(parts, key=lambda part: -part.seconds)
+
+
+def _newest(run: str, rank: int) -> dict[str, Any] | None:
+    """Of the files of a rank: several processes may have recorded it, the last one is meant."""
+    found = list(Path(run).glob(f"rank{rank}.budget-*.json"))
+    for path in sorted(found, key=_written_at, reverse=True):
+        try:
+            document = json.loads(read_file(path, _MAX_BYTES))
+        except (Error, OSError, ValueError, RecursionError):
+            continue
+        if isinstance(document, dict):
+            return document
+    return None
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def has_budget(run: str) -> bool:
+    """Whether a run folder has such a file."""
+    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.budget-*.json")))  # noqa: PTH118, PTH207
+
+
+def _number(value: Any) -> float:
+    """A time or a count of a file; ValueError for anything else."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value < 0
+    ):
+        raise ValueError(value)
+    return float(value)
+
+
+class _Parts:
+    """Of one process."""
+
+    def __init__(self, document: dict[str, Any], loaders: list[dict[str, Any]]) -> None:
+        self._document = document
+        self._wall_s = _number(document["wall_s"])
+        # Loops beside the training loop, in other threads, take nothing of its time.
+        loops = [self._loop(one) for one in loaders if one["epochs"] > 0]
+        self.loops = _made_again([one for one in loops if not one.beside])
+
+    def all(self) -> list[BudgetPart]:
+        outside, pauses = self._places()
+        pauses += self._slowed()
+        of_loops = self._of_loops(sum(part.seconds for part in pauses))
+        exact_s = sum(part.seconds for part in of_loops) + sum(part.seconds for part in pauses)
+        # Looks are a few hundredths of a second late at each end of a loop; what loops took is exact.
+        rest_s = self._wall_s - exact_s
+        seen_s = sum(part.seconds for part in outside)
+        if rest_s < 0:  # loops that ran in each other, of which too little is known
+            return []
+        if seen_s > 0 and seen_s >= (1 - _MISSED) * rest_s:
+            for part in outside:
+                part.seconds *= rest_s / seen_s
+        elif rest_s > seen_s:
+            outside.append(BudgetPart(part="other", seconds=rest_s - seen_s))
+        parts = [part for part in _joined([*of_loops, *pauses, *outside]) if part.seconds > 0]
+        for part in parts:
+            part.share = part.seconds / self._wall_s if self._wall_s else 0.0
+        return parts
+
+    def _places(self) -> tuple[list[BudgetPart], list[BudgetPart]]:
+        """Outside of loops; in their steps."""
+        outside: list[BudgetPart] = []
+        pauses: list[BudgetPart] = []
+        unseen_s = _number(self._document["unseen_s"])
+        if unseen_s > 0:
+            outside.append(
+                BudgetPart(part="startup", function="imports and set-up", seconds=unseen_s, times=1)
+            )
+        for each in self._document["places"]:
+            phase, times = each["phase"], int(_number(each["times"]))
+            first, last = (_number(each.get(name, 0)) for name in ("first_step", "last_step"))
+            usual = {"before": "startup", "first": "startup", "between": "between_epochs"}.get(phase, "other")
+            part = BudgetPart(
+                part=str(each["part"]) or usual,
+                function=str(each["function"]) or None,
+                seconds=_number(each["seconds"]),
+                times=times,
+                period=(last - first) / (times - 1) if times > 1 and last > first else None,
+            )
+            (pauses if phase in ("first", "pause") else outside).append(part)
+        return outside, pauses
+
+    def _slowed(self) -> list[BudgetPart]:
+        """What checkpoints cost that another thread writes, by the steps meanwhile."""
+        beside = {name: _number(value) for name, value in self._document["beside"].items()}
+        if min(beside["steps"], beside["calm_steps"]) < _FEWEST_STEPS:
+            return []
+        slowed_s = beside["seconds"] - beside["steps"] * beside["calm_seconds"] / beside["calm_steps"]
+        if slowed_s < _SLOWED * beside["seconds"]:
+            return []
+        return [
+            BudgetPart(
+                part="checkpoints",
+                function="beside the training, whose steps are slower meanwhile",
+                seconds=slowed_s,
+                times=int(beside["times"]),
+                cure="write checkpoints with fewer threads, or from a process of its own",
+                saves_s=slowed_s,
+            )
+        ]
+
+    def _of_loops(self, pauses_s: float) -> list[BudgetPart]:
+        """pauses_s: of long steps, which the computes contain."""
+        parts: list[BudgetPart] = []
+        longest = max(
+            (one for one in self.loops if not one.evaluates), key=lambda one: one.compute_s, default=None
+        )
+        for one in self.loops:
+            if one.evaluates:
+                parts.append(
+                    BudgetPart(
+                        part="evaluation",
+                        loader=one.name,
+                        function=one.function,
+                        seconds=one.first_s + one.waits_s + one.compute_s,
+                        times=one.times,
+                        period=(one.last_step - one.first_step) / (one.times - 1) if one.times > 1 else None,
+                        loader_start_s=one.first_s,
+                    )
+                )
+                continue
+            compute_s = max(0.0, one.compute_s - (pauses_s if one is longest else 0.0))
+            parts += [
+                BudgetPart(part="steps", loader=one.name, seconds=compute_s, times=one.steps),
+                BudgetPart(part="waits", loader=one.name, seconds=one.waits_s, times=one.steps),
+                BudgetPart(
+                    part="startup",
+                    loader=one.name,
+                    seconds=one.first_s,
+                    times=one.times,
+                    loader_start_s=one.first_s,
+                ),
+            ]
+        return parts
+
+    def _loop(self, loader: dict[str, Any]) -> _Loops:
+        """loader: of `_core.segment_loaders`."""
+        known = self._document["loops"].get(loader["name"], {})
+        epochs = int(loader["epochs"])
+        return _Loops(
+            name=loader["name"],
+            index=loader["index"],
+            function=str(known.get("function") or "") or None,
+            evaluates=known.get("kind") == "evaluation",
+            beside=bool(known.get("beside")),
+            steps=int(loader["steps"]),
+            first_s=loader["first_batches_s"],
+            waits_s=loader["wait_s"] - loader["first_batches_s"],
+            compute_s=loader["compute_s"],
+            times=max(1, int(_number(known.get("times", epochs)))),
+            first_step=_number(known.get("first_step", 0)),
+            last_step=_number(known.get("last_step", 0)),
+        )
+
+
+@dataclasses.dataclass
+class _Loops:
+    """All loops over a loader; one that is made anew for each epoch is the same loader."""
+
+    name: str
+    index: int
+    function: str | None
+    evaluates: bool
+    beside: bool
+    steps: int
+    first_s: float
+    waits_s: float
+    compute_s: float
+    times: int
+    first_step: float
+    last_step: float
+    made: int = 1
+
+
+def _made_again(loops: list[_Loops]) -> list[_Loops]:
+    found: dict[tuple[str, str | None, bool], _Loops] = {}
+    for one in loops:
+        first = found.setdefault((unnumbered(one.name), one.function, one.evaluates), one)
+        if first is one:
+            continue
+        first.name = min(first.name, one.name, key=len)
+        for name in ("steps", "first_s", "waits_s", "compute_s", "times", "made"):
+            setattr(first, name, getattr(first, name) + getattr(one, name))
+        first.first_step = min(first.first_step, one.first_step)
+        first.last_step = max(first.last_step, one.last_step)
+    return list(found.values())
+
+
+def _joined(parts: list[BudgetPart]) -> list[BudgetPart]:
+    """One for each part, loader and function; an evaluation and what it does outside of its loop are one."""
+    found: dict[tuple[str, str | None, str | None], BudgetPart] = {}
+    for part in parts:
+        by_place = part.part == "evaluation" and part.function is not None
+        key = (part.part, None if by_place else part.loader, part.function)
+        first = found.setdefault(key, part)
+        if first is not part:
+            first.seconds += part.seconds
+            first.loader_start_s += part.loader_start_s
+            if first.loader is None:  # else its loops are counted
+                first.times += part.times
+                first.period = first.period if part.period is None else part.period
+    return list(found.values())
+
+
+def _advise(parts: list[BudgetPart], loops: dict[str, _Loops], image: _core.SegmentImage) -> None:
+    """What each large part's cure would save of this run."""
+    for part in parts:
+        if part.share < _WORTH_IT or part.cure:
+            continue
+        loop = loops.get(part.loader or "")
+        start = None if loop is None else _starts_again(loop, image)
+        if loop is not None and start is not None and loop.first_s >= _RESTARTS * part.seconds:
+            part.cure = start
+            part.saves_s = loop.first_s * (loop.times - 1) / loop.times
+        elif part.part == "evaluation" and part.times > 1:
+            part.cure = f"evaluate half as often, or on half of the batches ({part.function or part.loader})"
+            part.saves_s = part.seconds / 2
+        elif part.part == "checkpoints" and part.times > 1:
+            part.cure = "write checkpoints beside the training (an asynchronous checkpoint), or less often"
+            part.saves_s = part.seconds
+        elif part.part == "logging":
+            part.cure = f"log less often, or from another thread ({part.function})"
+            part.saves_s = part.seconds / 2
+
+
+def _starts_again(loop: _Loops, image: _core.SegmentImage) -> str | None:
+    """What keeps a loader's workers from starting anew in each epoch; None if nothing does."""
+    if loop.times < 2:
+        return None
+    settings = json.loads(image.profile_json(loop.index)).get("settings", {})
+    if settings.get("num_workers", "0") == "0":
+        return None
+    if loop.made > 1:
+        return f"make the loader {loop.name} once, before the first epoch, with persistent_workers=True"
+    if settings.get("persistent_workers") != "False":
+        return None
+    return f"persistent_workers=True for {loop.name}: its workers start {loop.times} times"
+
+
+def as_json(parts: list[BudgetPart]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in parts]

@@ -1,0 +1,119 @@
+#include "budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "headrace/analysis/words.h"
+#include "printable.h"
+#include "table.h"
+#include "wording.h"
+
+namespace headrace::report {
+
+using analysis::counted;
+using analysis::duration;
+using analysis::percent;
+using profile::BudgetPart;
+
+namespace {
+
+/// Of the wall clock: what is less is not worth a section, nor a row.
+constexpr double kLeastOutside = 0.1;
+constexpr double kLeastRow = 0.01;
+constexpr std::size_t kMostRows = 12;
+
+bool is_training(const BudgetPart& part) { return part.part == "steps" || part.part == "waits"; }
+
+bool is_row(const BudgetPart& part) { return std::isfinite(part.seconds) && part.share >= kLeastRow; }
+
+std::string word_of(std::string_view part) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"steps", "training steps"},
+                                                                      {"waits", "waiting for batches"},
+                                                                      {"startup", "start-up"},
+                                                                      {"between_epochs", "between epochs"}};
+  for (const auto& [token, words] : kWords) {
+    if (token == part) return std::string(words);
+  }
+  return std::string(part);
+}
+
+}  // namespace
+
+bool leads(const std::vector<BudgetPart>& budget) {
+  double training = 0;
+  double largest = 0;
+  for (const BudgetPart& part : budget) {
+    if (is_training(part))
+      training = std::max(training, part.seconds);
+    else
+      largest = std::max(largest, part.seconds);
+  }
+  return largest > training;
+}
+
+bool is_worth_saying(const std::vector<BudgetPart>& budget) {
+  double outside = 0;
+  for (const BudgetPart& part : budget) outside += is_training(part) ? 0 : part.share;
+  return outside >= kLeastOutside;
+}
+
+std::string part_words(const BudgetPart& part) { return word_of(part.part); }
+
+std::string place_words(const BudgetPart& part) {
+  std::vector<std::string> words;
+  if (!part.function.empty()) words.push_back(part.function);
+  if (!part.loader.empty() && part.function.empty()) words.push_back(part.loader);
+  if (part.part == "steps")
+    words.push_back(counted(static_cast<double>(part.times), "step"));
+  else if (part.period && std::isfinite(*part.period))
+    words.push_back("every " + number(*part.period, 0) + " steps");
+  else if (part.times > 1)
+    words.push_back(std::to_string(part.times) + " times");
+  if (part.loader_start_s >= kLeastRow * part.seconds && part.loader_start_s < part.seconds)
+    words.push_back(duration(part.loader_start_s) + " of it until first batches");
+  std::string joined;
+  for (const std::string& each : words) joined += (joined.empty() ? "" : ", ") + each;
+  return joined;
+}
+
+std::string cure_words(const BudgetPart& part) {
+  if (part.cure.empty()) return "";
+  return part.cure + (part.saves_s ? ": saves up to " + duration(*part.saves_s) : "");
+}
+
+double wall_s(const std::vector<BudgetPart>& budget) {
+  double all = 0;
+  for (const BudgetPart& part : budget) all += std::isfinite(part.seconds) ? part.seconds : 0;
+  return all;
+}
+
+std::vector<std::string> budget_section(const profile::Profile& profile, std::size_t width) {
+  if (!is_worth_saying(profile.budget)) return {};
+  const double wall = wall_s(profile.budget);
+  Table table({{"", 9, false}, {"", 8}, {"", 7}, {"", 6, false, true}});
+  std::size_t shown = 0;
+  std::vector<std::string> cures;
+  double rest = wall;
+  for (const BudgetPart& part : profile.budget) {
+    if (!is_row(part) || shown == kMostRows) continue;
+    ++shown;
+    rest -= part.seconds;
+    table.add({shortened(part_words(part), 60), duration(part.seconds), percent(part.share),
+               shortened(place_words(part), 100)});
+    const std::string cure = cure_words(part);
+    if (!cure.empty()) cures.push_back(cure);
+  }
+  if (rest > kLeastRow * wall) table.add({"smaller parts", duration(rest), percent(rest / wall), ""});
+  std::vector<std::string> lines = table.lines(width - 2);
+  for (std::string& line : lines) line = "  " + line;
+  lines.front() = "WHERE THE RUN'S " + duration(wall) + " WENT";
+  for (const std::string& cure : cures) {
+    const std::vector<std::string> wrapped_cure = wrapped("do: " + shortened(cure, 600), width - 6);
+    for (const std::string& line : wrapped_cure) lines.push_back("    " + line);
+  }
+  return lines;
+}
+
+}  // namespace headrace::report
