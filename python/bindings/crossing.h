@@ -177,6 +177,7 @@ void add_parsed_report(PyObject* module);
 void add_loader_files(PyObject* module);
 /// What `watch` stands on.
 void add_watched_batches(PyObject* module);
+void add_thread_calls(PyObject* module);
 /// A run and device traces as one timeline.
 void add_timeline(PyObject* module);
 

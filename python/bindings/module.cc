@@ -105,6 +105,7 @@ void add_reading(py::module_& module) {
         profile::Profile read = profile::profile_from_json(beside);
         profile.findings = std::move(read.findings);
         profile.budget = std::move(read.budget);
+        profile.tokens = std::move(read.tokens);
         return profile::profile_to_json(profile);
       },
       py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>());

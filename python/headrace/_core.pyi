@@ -236,6 +236,10 @@ class LoaderHandle:
         """Batches that its loops have taken so far."""
 
     @property
+    def in_next(self) -> tuple[int, bool]:
+        """The thread of this process that is in its GetNext (0: none); whether it is its loop's first one."""
+
+    @property
     def active(self) -> int:
         """Its loops that run now."""
 
@@ -461,9 +465,6 @@ class TimedIterator(Iterator[Any]):
     @property
     def __wrapped__(self) -> Iterator[Any]: ...
 
-def thread_in_next(iterator: TimedIterator) -> int:
-    """The identifier of the thread that is inside its GetNext now, but for the first one; 0: none is."""
-
 @final
 class OperatorIterator(Iterator[Any]):
     """An iterator; each item is one call of an operator."""
@@ -546,6 +547,17 @@ class SegmentImage:
 def watch_batches(function: Callable[[int, Any, int, int, Any], bool] | None) -> None:
     """``function(loader, iterator, number, worker, batch)`` is called with each batch that a recorded loop
     takes; -1: not known. Its time is not the step's where it returns True. What it raises is forgotten."""
+
+def calls_of_thread(thread: int, deepest: int = 1000) -> list[tuple[types.CodeType, int, str]]:
+    """Code, line and package of each call of a thread, the innermost first; empty if it is gone. Nothing that
+    its functions hold is kept alive."""
+
+def calls_of_threads(deepest: int) -> dict[int, list[tuple[types.CodeType, int, str]]]:
+    """The same of all threads."""
+
+def look_into_batches(function: Callable[[int, Any], bool] | None) -> None:
+    """``function(loader, batch)``: as above, with some batches only: each of a loader's first 64, then 32 of
+    every time twice as many."""
 
 #: Least, largest, mean and deviation of the finite numbers, how many they are, how many others.
 _Moments = tuple[float, float, float, float, int, int]

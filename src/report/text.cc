@@ -7,6 +7,7 @@
 #include "loader_sections.h"
 #include "printable.h"
 #include "sections.h"
+#include "tokens.h"
 #include "wording.h"
 
 namespace headrace::report {
@@ -86,6 +87,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   if (!budget_first) add(budget_section(profile, width), true);
   add(risk_section(diagnosis, width), true);
   add(finding_section(profile, width), true);
+  add(token_section(profile, width), true);
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }

@@ -62,6 +62,10 @@ class SinkProbe {
   /// where the object only takes from a recorded queue (then readiness of the awaited batch is exact).
   /// `followed`: who is in service is known per batch (WaitCharges) or from the operators inside GetNext, and
   /// need not be asked of the run at every wait.
+  /// Whether its loop has had its first batch.
+  bool steady() const noexcept { return steady_; }
+  /// Batches that the loader has yielded.
+  std::uint64_t steps() const noexcept { return cell_ == nullptr ? 0 : cell_->steps.load(); }
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
             SinkSurroundings* surroundings, bool followed = false, int loader = -1) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }

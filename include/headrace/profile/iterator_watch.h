@@ -43,6 +43,7 @@ class IteratorWatch {
   /// See LoopRecorder.
   bool asks_for_size() noexcept { return recorder_ != nullptr && recorder_->asks_for_size(); }
   void tell_size(std::uint64_t bytes) noexcept { recorder_->tell_size(bytes); }
+  bool asks_for_contents() noexcept { return recorder_ != nullptr && recorder_->asks_for_contents(); }
 
   /// Time of the current step that was spent on recording it.
   void exclude(std::int64_t ns) noexcept {

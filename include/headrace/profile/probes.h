@@ -191,7 +191,23 @@ class LoaderHandle {
   void miss(std::uint32_t gap) noexcept;
   void mark_epoch() noexcept;
 
+  /// A GetNext of this process over the loader, by the thread that is in it (pthread_self). For threads that look
+  /// at the loop: no other object needs to be kept alive to ask.
+  struct InNext {
+    std::uint64_t thread = 0;  ///< 0: none
+    bool first = false;        ///< of its loop: workers start in it
+  };
+  void set_in_next(InNext now) noexcept {
+    first_next_.store(now.first, std::memory_order_relaxed);
+    thread_in_next_.store(now.thread, std::memory_order_relaxed);
+  }
+  InNext in_next() const noexcept {
+    return {thread_in_next_.load(std::memory_order_relaxed), first_next_.load(std::memory_order_relaxed)};
+  }
+
  private:
+  std::atomic<std::uint64_t> thread_in_next_{0};
+  std::atomic<bool> first_next_{false};
   std::shared_ptr<Session> session_;
   std::shared_ptr<OperatorHandle> source_;
   int id_ = -1;
@@ -226,6 +242,9 @@ class LoopRecorder {
   bool asks_for_size() noexcept;
   /// How many bytes it holds, 0 if that cannot be told.
   void tell_size(std::uint64_t bytes) noexcept;
+  /// A batch was delivered that is one of those looked into: each of the loader's first 64, then 32 of every
+  /// time twice as many. Ranks that take as many batches look into the same ones.
+  bool asks_for_contents() noexcept;
   /// Time of the current step that was spent on recording it.
   void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }
 

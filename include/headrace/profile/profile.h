@@ -27,6 +27,7 @@
 #include "headrace/profile/queue_profile.h"
 #include "headrace/profile/second_opinion.h"
 #include "headrace/profile/sink_profile.h"
+#include "headrace/profile/token_profile.h"
 #include "headrace/profile/window_profile.h"
 
 namespace headrace::profile {
@@ -86,6 +87,7 @@ struct Profile {
   std::vector<SecondOpinion> second_opinions;
   std::vector<Finding> findings;
   std::vector<BudgetPart> budget;
+  std::optional<TokenProfile> tokens;
   bool finished = false;
   std::vector<std::string> notes;
 };
@@ -125,6 +127,7 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
   figure("budget", &Profile::budget,
          {"Where the wall clock of the rank's run went, the largest part first; empty where it was not "
           "watched."});
+  figure("tokens", &Profile::tokens, {"What language data is in the batches; null for other data."});
   figure("finished", &Profile::finished,
          {"Whether the loop has ended or its process is gone; false: read while it ran."});
   figure("notes", &Profile::notes, {"What could not be recorded, in words. Empty is good."});

@@ -196,6 +196,11 @@ void add_sessions(py::module_& module) {
                                const profile::LoaderRecord* record = self.session()->loader_record(self.id());
                                return record == nullptr ? 0 : record->sink.steps.load();
                              })
+      .def_property_readonly("in_next",
+                             [](const profile::LoaderHandle& self) {
+                               const auto [thread, first] = self.in_next();
+                               return py::make_tuple(thread, first);
+                             })
       .def_property_readonly("active",
                              [](const profile::LoaderHandle& self) -> std::uint32_t {
                                const profile::LoaderRecord* record = self.session()->loader_record(self.id());
@@ -251,6 +256,7 @@ void add_recording(PyObject* into) {
   add_annotation(into);
   add_steps(into);
   add_watched_batches(into);
+  add_thread_calls(into);
   add_pipeline(into);
   add_process_channel(into);
   if (!add_timed_callable(into) || !add_timed_iterator(into) || !add_operator_iterator(into) ||

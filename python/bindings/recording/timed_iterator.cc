@@ -31,7 +31,6 @@ struct TimedIterator {
   Relayed relayed;
   Owned iterator{};
   iternextfunc next_item = nullptr;  ///< of the iterator's class
-  unsigned long thread_in_next = 0;  ///< 0: none is, or it is the first GetNext, in which workers start
   bool delivered = false;
 
   static constexpr const char* kName = "headrace._core.TimedIterator";
@@ -84,10 +83,7 @@ PyObject* TimedIterator::next() {
   int is_ready = ready ? ask_ready(ready.get()) : -1;
   if (is_ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
   recorder->begin_wait();
-  if (delivered) thread_in_next = PyThread_get_thread_ident();
   PyObject* item = next_item(iterator.get());
-  thread_in_next = 0;
-  delivered |= item != nullptr;
   const bool failed = next_failed(item);
   if (is_ready < 0 && ready && item != nullptr) is_ready = ask_ready(ready.get());
   recorder->end_wait(item != nullptr, failed, is_ready);
@@ -99,6 +95,14 @@ PyObject* TimedIterator::next() {
   if (item != nullptr) offer_relay(item);
   if (item != nullptr && batches_are_watched()) {
     const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item);
+    if (spent < 0) {
+      Py_DECREF(item);
+      return nullptr;
+    }
+    recorder->exclude(spent);
+  }
+  if (item != nullptr && batches_are_looked_into() && recorder->asks_for_contents()) {
+    const std::int64_t spent = show_contents(*relayed.loader, item);
     if (spent < 0) {
       Py_DECREF(item);
       return nullptr;
@@ -146,20 +150,8 @@ PyObject* TimedIterator::length_hint(PyObject*) {
 const PyMethodDef TimedIterator::kMethods[] = {
     {"__length_hint__", method<&TimedIterator::length_hint>(), METH_NOARGS, nullptr}};
 
-PyObject* thread_in_next(PyObject*, PyObject* iterator) {
-  if (!PyObject_TypeCheck(iterator, Type::type)) return PyLong_FromLong(0);
-  return PyLong_FromUnsignedLong(Type::contents(iterator).thread_in_next);
-}
-
-PyMethodDef functions[] = {
-    {"thread_in_next", thread_in_next, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 }  // namespace
 
-bool add_timed_iterator(PyObject* module) {
-  return Type::add(module) && PyModule_AddFunctions(module, functions) == 0;
-}
+bool add_timed_iterator(PyObject* module) { return Type::add(module); }
 
 }  // namespace headrace::python

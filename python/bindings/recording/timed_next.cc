@@ -88,6 +88,11 @@ PyObject* TimedNext::call(const Arguments& arguments) {
     if (spent < 0) return nullptr;
     watch->exclude(spent);
   }
+  if (batch && batches_are_looked_into() && watch->asks_for_contents()) {
+    const std::int64_t spent = show_contents(*watch->loader(), batch.get());
+    if (spent < 0) return nullptr;
+    watch->exclude(spent);
+  }
   return batch.release();
 }
 

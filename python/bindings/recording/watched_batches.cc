@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <initializer_list>
+
 #include "crossing.h"
 #include "headrace/metrics/array_statistics.h"
 #include "headrace/metrics/clock.h"
@@ -15,6 +17,28 @@ namespace {
 
 /// Never released: loops may end after the module.
 PyObject* watching = nullptr;
+PyObject* looking = nullptr;
+
+void replace(PyObject*& kept, const py::object& function) {
+  PyObject* before = kept;
+  kept = function.is_none() ? nullptr : Py_NewRef(function.ptr());
+  Py_XDECREF(before);
+}
+
+/// See `show_batch`.
+std::int64_t time_of(PyObject* kept, std::initializer_list<PyObject*> arguments) {
+  const std::int64_t began = metrics::Clock::now_ns();
+  const Owned function = Owned::ref(kept);
+  bool looked = false;
+  if (function) {
+    const Owned said(calling_python(
+        [&] { return PyObject_Vectorcall(function.get(), arguments.begin(), arguments.size(), nullptr); }));
+    looked = said && PyObject_IsTrue(said.get()) == 1;
+  }
+  forget_failure();
+  if (PyErr_Occurred() != nullptr) return -1;
+  return looked ? metrics::Clock::now_ns() - began : 0;
+}
 
 metrics::Element element_named(const std::string& name) {
   const auto type = metrics::element_of(name);
@@ -46,33 +70,26 @@ bool batches_are_watched() noexcept { return watching != nullptr; }
 
 std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
                         int worker, PyObject* batch) {
-  const std::int64_t began = metrics::Clock::now_ns();
-  const Owned function = Owned::ref(watching);
   const Owned id(PyLong_FromLong(loader.id()));
   const Owned of(PyLong_FromLongLong(number));
   const Owned by(PyLong_FromLong(worker));
-  bool looked = false;
-  if (function && id && of && by) {
-    const Owned said(calling_python([&] {
-      return PyObject_CallFunctionObjArgs(function.get(), id.get(), iterator, of.get(), by.get(), batch,
-                                          nullptr);
-    }));
-    looked = said && PyObject_IsTrue(said.get()) == 1;
-  }
-  forget_failure();
-  if (PyErr_Occurred() != nullptr) return -1;
-  return looked ? metrics::Clock::now_ns() - began : 0;
+  if (!id || !of || !by) return time_of(nullptr, {});
+  return time_of(watching, {id.get(), iterator, of.get(), by.get(), batch});
+}
+
+bool batches_are_looked_into() noexcept { return looking != nullptr; }
+
+std::int64_t show_contents(const profile::LoaderHandle& loader, PyObject* batch) {
+  const Owned id(PyLong_FromLong(loader.id()));
+  return id ? time_of(looking, {id.get(), batch}) : time_of(nullptr, {});
 }
 
 void add_watched_batches(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def(
-      "watch_batches",
-      [](const py::object& function) {
-        PyObject* before = watching;
-        watching = function.is_none() ? nullptr : Py_NewRef(function.ptr());
-        Py_XDECREF(before);
-      },
+      "watch_batches", [](const py::object& function) { replace(watching, function); }, py::arg("function"));
+  module.def(
+      "look_into_batches", [](const py::object& function) { replace(looking, function); },
       py::arg("function"));
   module.def("array_statistics", &statistics_of, py::arg("address"), py::arg("dtype"), py::arg("rows"),
              py::arg("parts"), py::arg("part_size"));

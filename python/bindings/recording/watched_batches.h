@@ -18,4 +18,10 @@ bool batches_are_watched() noexcept;
 std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
                         int worker, PyObject* batch);
 
+/// Whether a function wants to look into some batches.
+bool batches_are_looked_into() noexcept;
+
+/// Shows `batch` to that function; like `show_batch`.
+std::int64_t show_contents(const profile::LoaderHandle& loader, PyObject* batch);
+
 }  // namespace headrace::python

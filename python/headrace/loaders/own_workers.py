@@ -86,7 +86,6 @@ class _RecordedNext:
 class _Loop:
     def __init__(self, obj: Any) -> None:
         self._inside = 0  #: the thread that is inside next()
-        self._begun = False  #: the first one, in which workers start, is over
         self._block: BlockLoop | None = None
         try:
             session = open_session(None, None)
@@ -95,12 +94,9 @@ class _Loop:
             line = user_line("batchgenerators")
             source = _core.OperatorHandle(readable(name), "source", 0, _core.WRAPPED_OBJECT)
             self._block = BlockLoop(session, readable(f"{name} at {line}" if line else name), source)
-            inside_next.watch(weakref.WeakMethod(self.thread), self._block.handle, obj)
+            inside_next.watch(self._block.handle, obj)
         except Exception as error:  # the loop must still run
             not_recorded(error)
-
-    def thread(self) -> int:
-        return self._inside if self._begun else 0
 
     def begin(self) -> None:
         if self._block is not None and self._block.begin():
@@ -109,5 +105,4 @@ class _Loop:
     def end(self, error: type[BaseException] | None) -> None:
         if self._block is not None and self._inside == threading.get_ident():
             self._inside = 0
-            self._begun = True
             self._block.end(error)

@@ -17,7 +17,7 @@ from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.function import Calls
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.kit.inside_next import watch_iterator
+from headrace.loaders.kit.inside_next import watch
 from headrace.record.budget import looks
 from headrace.record.operator import readable
 from headrace.record.session import (
@@ -37,12 +37,6 @@ from headrace.watch.watching import watch_loader
 T = TypeVar("T")
 
 
-def _in_next(loop: weakref.ref[_core.TimedIterator]) -> bool | None:
-    """Whether the loop waits for a batch; None: it is over."""
-    timed = loop()
-    return None if timed is None else bool(_core.thread_in_next(timed))
-
-
 #: Live wrapped objects per session that `wrap(run=...)` opened: the last one closes it.
 _users: dict[_core.Session, int] = {}
 
@@ -60,9 +54,8 @@ class _Recording:
         self._detail(lambda: self.attachment.begin_loop(self.handle))
         timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
         if self.attachment.unknown:
-            self._detail(lambda: watch_iterator(timed, self.handle, iterable))
-        alive = weakref.ref(timed)
-        self._detail(lambda: looks.loop_begins(self.handle, lambda: _in_next(alive)))
+            self._detail(lambda: watch(self.handle, iterable))
+        looks.loop_begins(self.handle)
         return timed
 
     def _detail(self, record: Callable[[], None]) -> None:

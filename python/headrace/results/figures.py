@@ -778,6 +778,67 @@ class BudgetPart:
 
 
 @dataclass
+class LengthBin:
+    """Sequences of a length: longer than those of the bin before, and up to this."""
+
+    #: Tokens.
+    up_to: int = 0
+    #: Of all sequences.
+    share: float = 0.0
+
+
+@dataclass
+class TokenSaving:
+    """What another way to form batches would save."""
+
+    #: `pad_to_longest`: rows as long as the longest of their batch. `bucket`: batches of sequences of similar
+    #: length. `pack`: several sequences in a row. `batch_by_tokens`: as many rows as hold a number of tokens.
+    change: str = ""
+    #: Share of the places that a step computes, from the recorded lengths; of `batch_by_tokens`, how much
+    #: smaller the largest batch gets.
+    saves: float = 0.0
+    #: What to do.
+    says: str = ""
+
+
+@dataclass
+class Tokens:
+    """Batches of language data: what is in them, from some of them (docs/tokens.md)."""
+
+    #: How many were looked into.
+    batches: int = 0
+    #: Tokens in a batch, padding excluded; mean.
+    tokens: float = 0.0
+    #: Places in a batch: rows times their width; mean.
+    places: float = 0.0
+    #: Tokens that a second of training takes from this loader.
+    tokens_per_s: float | None = None
+    #: Part of the places without a token. The step computes them, too.
+    padding_share: float = 0.0
+    #: In a batch; mean.
+    rows: float = 0.0
+    #: Above 1: sequences are packed. From position ids or lengths in the batch.
+    sequences_per_row: float = 0.0
+    #: Whether all batches are equally wide.
+    fixed_width: bool = False
+    #: Tokens in a sequence.
+    length_mean: float = 0.0
+    #: Half of the sequences are no longer.
+    length_p50: int = 0
+    #: Nine of ten are no longer.
+    length_p90: int = 0
+    #: The longest.
+    length_max: int = 0
+    #: How many are how long.
+    lengths: list[LengthBin] = field(default_factory=list)
+    #: By how much the rank with the most tokens exceeds the mean of its step, on average; the others wait for
+    #: it. Null for one rank.
+    rank_imbalance: float | None = None
+    #: The largest first; empty where nothing saves 5 %.
+    savings: list[TokenSaving] = field(default_factory=list)
+
+
+@dataclass
 class Profile:
     """What was recorded of one loader in one rank."""
 
@@ -826,6 +887,8 @@ class Profile:
     findings: list[Finding] = field(default_factory=list)
     #: Where the wall clock of the rank's run went, the largest part first; empty where it was not watched.
     budget: list[BudgetPart] = field(default_factory=list)
+    #: What language data is in the batches; null for other data.
+    tokens: Tokens | None = None
     #: Whether the loop has ended or its process is gone; false: read while it ran.
     finished: bool = False
     #: What could not be recorded, in words. Empty is good.

@@ -74,6 +74,12 @@ def _forget(handle: _core.LoaderHandle) -> None:
     _loops.pop(handle.id, None)
 
 
+def _look_into(handle: _core.LoaderHandle) -> None:
+    from headrace.watch.language import look_into
+
+    look_into(handle)
+
+
 def _watch_all(handle: _core.LoaderHandle) -> None:
     """A loader of a script below `headrace run --watch`."""
     from headrace.watch.tensors.unchanged_script import watch_models
@@ -83,5 +89,6 @@ def _watch_all(handle: _core.LoaderHandle) -> None:
 
 
 on_loader.append(_forget)
+on_loader.append(_look_into)
 if os.environ.get(WATCH) == "1":
     on_loader.append(_watch_all)

@@ -1,6 +1,9 @@
 #include "headrace/profile/probes.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -451,6 +454,7 @@ void LoopRecorder::begin_wait() noexcept {
   device_.step_ends(running_->probe);
   ++context->get_next_depth;
   running_->waits = true;
+  loader_->set_in_next({static_cast<std::uint64_t>(pthread_self()), !running_->probe.steady()});
   wait_began_ns_ = Clock::now_ns();
   running_->probe.begin_wait(wait_began_ns_);
 }
@@ -468,6 +472,7 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
   if (!started_ || ended_ || pid_ != current_pid() || !on_its_thread()) return;
   if (context_->get_next_depth > 0) --context_->get_next_depth;
   running_->waits = false;
+  loader_->set_in_next({});
   const std::int64_t now = Clock::now_ns();
   tell_others_waited(*context_, now - wait_began_ns_);
   if (charges != nullptr) {
@@ -486,6 +491,14 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
 bool LoopRecorder::asks_for_size() noexcept {
   ++delivered_;
   return (delivered_ & (delivered_ - 1)) == 0 && started_ && !ended_ && pid_ == current_pid();
+}
+
+bool LoopRecorder::asks_for_contents() noexcept {
+  constexpr std::uint64_t kOfEach = 32;
+  if (!started_ || ended_ || pid_ != current_pid()) return false;
+  const std::uint64_t taken = running_->probe.steps();
+  const std::uint64_t apart = std::max<std::uint64_t>(1, std::bit_floor(taken / kOfEach));
+  return taken % apart == 0;
 }
 
 void LoopRecorder::tell_size(std::uint64_t bytes) noexcept {

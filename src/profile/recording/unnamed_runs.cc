@@ -29,8 +29,10 @@ bool is_own_folder(const fs::path& path) {
 /// What was found in watched data, where the time went, and the parameters of the script
 /// (python/headrace/results).
 bool is_of_python(const std::string& name) {
-  const bool of_a_process =
-      name.find(".watch-") != std::string::npos || name.find(".budget-") != std::string::npos;
+  constexpr std::array<std::string_view, 3> kOfAProcess = {".watch-", ".budget-", ".tokens-"};
+  const bool of_a_process = std::any_of(kOfAProcess.begin(), kOfAProcess.end(), [&](std::string_view part) {
+    return name.find(part) != std::string::npos;
+  });
   return name.ends_with(".params.json") ||
          (of_a_process && (name.ends_with(".json") || name.ends_with(".json.new")));
 }

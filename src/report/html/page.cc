@@ -21,6 +21,7 @@ void write_content(Markup& out, const Subject& subject, const HtmlOptions& optio
   write_curve(out, subject, options.curve);
   write_risks(out, subject);
   write_findings(out, subject);
+  write_tokens(out, subject);
   write_step(out, subject);
   write_graph(out, subject);
   write_histograms(out, subject);

@@ -46,6 +46,8 @@ void write_curve(Markup& out, const Subject& subject, const analysis::StepCurve*
 /// read: how to read the picture. measured: drawn on and beside the curve.
 void write_curve_section(Markup& out, const analysis::StepCurve& curve, double own_s,
                          const std::vector<MeasuredStep>& measured, const std::string& read);
+/// What language data is in the batches.
+void write_tokens(Markup& out, const Subject& subject);
 /// Where the wall clock of the run went.
 void write_budget(Markup& out, const Subject& subject);
 /// What will go wrong, beside the verdict.

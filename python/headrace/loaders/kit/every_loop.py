@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.kit.inside_next import watch_iterator
+from headrace.loaders.kit.inside_next import watch
 from headrace.loaders.kit.names import is_the_users, user_line
 from headrace.record.operator import readable
 from headrace.record.session import (
@@ -112,7 +112,7 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
     finally:
         _beginning.of = None
     if attachment.unknown:
-        watch_iterator(iterator, handle, obj)
+        watch(handle, obj)
     return in_its_phase(iterator, handle, obj, bare_iterator)
 
 

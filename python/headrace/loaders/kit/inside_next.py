@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any, NamedTuple
 
 from headrace import _core
@@ -53,9 +53,11 @@ _WAITS = {
 }
 
 
+#: Code, line and package: see `_core.calls_of_thread`.
+_Calls = list[tuple[CodeType, int, str]]
+
+
 class _Watched(NamedTuple):
-    #: Returns what returns the thread that is inside next() now, or 0; None: the loop is over.
-    thread: Callable[[], Callable[[], int] | None]
     loader: weakref.ref[_core.LoaderHandle]
     seen: Counter[str]
     parameter: str
@@ -65,23 +67,12 @@ _watched: list[_Watched] = []
 _runs = False
 
 
-def watch_iterator(iterator: _core.TimedIterator, loader: _core.LoaderHandle, obj: Any) -> None:
-    """`watch` the loop over ``iterator``."""
-    alive = weakref.ref(iterator)
-
-    def thread() -> Callable[[], int] | None:
-        timed = alive()
-        return None if timed is None else lambda: _core.thread_in_next(timed)
-
-    watch(thread, loader, obj)
-
-
-def watch(thread: Callable[[], Callable[[], int] | None], loader: _core.LoaderHandle, obj: Any) -> None:
-    """Sample a loop over ``obj`` until it is clear what it waits for. ``thread``: as in `_Watched`."""
+def watch(loader: _core.LoaderHandle, obj: Any) -> None:
+    """Sample the loops over ``obj``, which ``loader`` records, until it is clear what they wait for."""
     earlier = [each for each in _watched if each.loader() is loader]
     seen = earlier[0].seen if earlier else Counter()  # of the epochs before
     _watched[:] = [each for each in _watched if each not in earlier]
-    _watched.append(_Watched(thread, weakref.ref(loader), seen, _workers_of(obj)))
+    _watched.append(_Watched(weakref.ref(loader), seen, _workers_of(obj)))
     _start()
 
 
@@ -106,7 +97,6 @@ class _Thread(NamedTuple):
 
     ident: int
     loader: weakref.ref[_core.LoaderHandle]
-    iterator: weakref.ref[Any]
     seen: Counter[str]
 
 
@@ -125,7 +115,7 @@ _HANDS_OVER = {
 _LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
 
 
-def watch_thread(ident: int, loader: _core.LoaderHandle, iterator: Any) -> None:
+def watch_thread(ident: int, loader: _core.LoaderHandle) -> None:
     """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue.
 
     A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
@@ -133,7 +123,7 @@ def watch_thread(ident: int, loader: _core.LoaderHandle, iterator: Any) -> None:
     earlier = [each for each in _threads if each.loader() is loader]
     seen = earlier[0].seen if earlier else Counter()  # of the epochs before
     forget(loader)
-    _threads.append(_Thread(ident, weakref.ref(loader), weakref.ref(iterator), seen))
+    _threads.append(_Thread(ident, weakref.ref(loader), seen))
     _start()
 
 
@@ -144,11 +134,11 @@ def forget(loader: _core.LoaderHandle) -> None:
 
 def _sample_thread(each: _Thread) -> bool:
     """Whether no more samples are needed."""
-    loader, iterator = each.loader(), each.iterator()
-    frame = sys._current_frames().get(each.ident)
-    if loader is None or iterator is None or frame is None:
+    loader = each.loader()
+    calls = _core.calls_of_thread(each.ident)
+    if loader is None or not calls or not loader.active:
         return loader is None  # else between two epochs
-    each.seen[_part_of_thread(frame, bool(_core.thread_in_next(iterator)))] += 1
+    each.seen[_part_of_thread(calls, loader.in_next[0] == each.ident)] += 1
     if each.seen.total() < _THREAD_SAMPLES:
         return False
     works, outside = each.seen["works"], each.seen["works"] + each.seen["waits"]
@@ -157,33 +147,19 @@ def _sample_thread(each: _Thread) -> bool:
     return True
 
 
-def is_inside(thread: int, iterator: Any) -> bool:
-    """Whether the thread is inside next() of this iterator of torch's DataLoader."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        in_loader = frame.f_code.co_filename.replace("\\", "/").endswith(_LOADERS)
-        if in_loader and frame.f_locals.get("self") is iterator:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _part_of_thread(frame: FrameType | None, in_next: bool) -> str:
+def _part_of_thread(calls: _Calls, in_next: bool) -> str:
     if in_next:
         return "next"
     part = "works"
-    depth = 0
-    while frame is not None:
-        file = frame.f_code.co_filename.replace("\\", "/")
+    for depth, (code, _, _) in enumerate(calls):
+        file = code.co_filename.replace("\\", "/")
         if file.endswith(_LOADERS):
             return "next"
         if depth < _DEPTH and any(
-            file.endswith(end) and frame.f_code.co_name in names for end, names in _HANDS_OVER.items()
+            file.endswith(end) and code.co_name in names for end, names in _HANDS_OVER.items()
         ):
             # A thread's own beginning is at the other end of the stack, unless the thread does nothing.
             part = "waits" if depth < 3 else part
-        depth += 1
-        frame = frame.f_back
     return part
 
 
@@ -218,16 +194,14 @@ def _sample() -> Iterator[float]:
 
 def _sample_one(each: _Watched) -> bool:
     """Whether no more samples are needed."""
-    inside, loader = each.thread(), each.loader()
+    loader = each.loader()
     if loader is None:
         return True
-    if inside is None:
-        return False  # between two epochs
-    thread = inside()
-    frame = sys._current_frames().get(thread) if thread else None
-    if frame is None:
+    thread, first = loader.in_next
+    calls = _core.calls_of_thread(thread, _DEPTH) if thread and not first else []
+    if not calls:
         return False
-    each.seen[_waits_for(frame)] += 1
+    each.seen[_waits_for(calls)] += 1
     count = each.seen.total()
     if count < _SAMPLES:
         return False
@@ -241,15 +215,12 @@ def _sample_one(each: _Watched) -> bool:
     return True
 
 
-def _waits_for(frame: FrameType | None) -> str:
+def _waits_for(calls: _Calls) -> str:
     """What the innermost calls wait for: "threads", "processes", or "" for work, sleep and reads."""
     found = ""
-    for _ in range(_DEPTH):
-        if frame is None:
-            break
-        file = frame.f_code.co_filename.replace("\\", "/")
+    for code, _, _ in calls:
+        file = code.co_filename.replace("\\", "/")
         for end, (waits, functions) in _WAITS.items():
-            if file.endswith(end) and frame.f_code.co_name in functions:
+            if file.endswith(end) and code.co_name in functions:
                 found = found if found == "processes" else waits
-        frame = frame.f_back
     return found

@@ -41,7 +41,7 @@ def took(relay: _core.Relay, iterator: Any, batch: Any) -> None:
         sys.setprofile(_PutSearch(relay, iterator, batch))
     _taken[relay] = _taken.get(relay, 0) + 1
     if _taken[relay] == _MAX_TAKEN:
-        inside_next.watch_thread(threading.get_ident(), relay.loader, iterator)
+        inside_next.watch_thread(threading.get_ident(), relay.loader)
 
 
 class _PutSearch:

@@ -315,9 +315,10 @@ def _attach(iterator: Any, start: _Start) -> None:
         watch_draws(iterator, start.handle.id)
         time_first_draw(iterator, start.handle)  # in its first GetNext
         if start.around.settings.stream:
-            _watch_inside(iterator, start.handle)
+            # A stream in the loop may wait for threads of its own.
+            inside_next.watch(start.handle, users_dataset(iterator._dataset))
     _time_sampler(iterator, start.handle.id)
-    _watch_pauses(iterator, start.handle)
+    looks.loop_begins(start.handle)
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
@@ -343,27 +344,6 @@ def _follow(iterator: Any, start: _Start) -> None:
     if pins:
         queues.follow(iterator._data_queue, "put", "pinned_put", watch)
         queues.follow(iterator._data_queue, "get", "pinned_get", watch)
-
-
-def _watch_inside(iterator: Any, handle: _core.LoaderHandle) -> None:
-    """A stream in the loop may wait for threads of its own."""
-    loop, alive = threading.get_ident(), weakref.ref(iterator)
-
-    def thread() -> Any:
-        made = alive()
-        return None if made is None else lambda: loop if inside_next.is_inside(loop, made) else 0
-
-    inside_next.watch(thread, handle, users_dataset(iterator._dataset))
-
-
-def _watch_pauses(iterator: Any, handle: _core.LoaderHandle) -> None:
-    loop, alive = threading.get_ident(), weakref.ref(iterator)
-
-    def in_next() -> bool | None:
-        made = alive()
-        return None if made is None else inside_next.is_inside(loop, made)
-
-    looks.loop_begins(handle, in_next)
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:

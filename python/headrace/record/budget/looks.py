@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType
 
 from headrace import _core
@@ -73,19 +73,17 @@ class Looks:
             self.budget = Budget(session.run, session.rank, self._began, 0.0)
         self._loops.append(Loop(handle))
 
-    def begins(self, handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> None:
-        """A loop over ``handle``, on this thread. in_next: whether it is in GetNext; None: it is over."""
+    def begins(self, handle: _core.LoaderHandle) -> None:
+        """A loop over ``handle``, on this thread."""
         loop = next((each for each in self._loops if each.handle is handle), None)
         if loop is None:
             return
-        loop.in_next = in_next
         loop.thread = threading.get_ident()
         torch = sys.modules.get("torch")
         loop.without_gradients |= torch is not None and not torch.is_grad_enabled()
         if loop.runs and loop.steps_at_begin == handle.steps:
             return  # seen already, or told by an iterator and by what it is in
-        loop.begins = True
-        self._begin(loop, stacks.calls_of(sys._getframe(1)))
+        self._begin(loop, stacks.calls_of(loop.thread))
 
     def _begin(self, loop: Loop, stack: list[Call]) -> None:
         calls = stacks.loop_in(stack, loop.code)
@@ -152,12 +150,12 @@ class Looks:
             handle = loop.handle
             if handle is None:
                 self._loops.remove(loop)
+                self._note_kind(loop)
                 self._gone_steps += loop.steps if loop.kind != "evaluation" else 0
                 continue
             runs = loop.is_running
             if runs and not loop.runs:
-                self._begin(loop, stacks.calls_of(sys._current_frames().get(loop.thread or self._thread)))
-            loop.begins &= handle.active == 0 and runs
+                self._begin(loop, stacks.calls_of(loop.thread or self._thread))
             loop.runs = runs
             if runs and not self._is_beside(loop) and (found is None or loop.order > found.order):
                 found = loop
@@ -165,7 +163,7 @@ class Looks:
 
     def _look_outside(self, seconds: float) -> None:
         self._disturbed = True
-        calls = stacks.calls_of(sys._current_frames().get(self._thread))
+        calls = stacks.calls_of(self._thread)
         if self._before is not None:
             key = tuple(calls[:_STACK_DEPTH])
             if key in self._before or len(self._before) < _MOST_STACKS:
@@ -189,10 +187,10 @@ class Looks:
         if not loop.is_long(now):
             return
         self._disturbed = True
-        if loop.in_next is not None and loop.in_next() is not False:
+        if handle.in_next[0]:
             loop.leave_out(now)  # a long wait for the input
             return
-        calls = stacks.calls_of(sys._current_frames().get(self._thread))
+        calls = stacks.calls_of(self._thread)
         trunk = stacks.length_of_trunk(calls, self._trunk)
         place = stacks.place_of(calls, trunk)
         if place is None:
@@ -206,14 +204,10 @@ class Looks:
     def _look_rarely(self, loop: Loop | None, now: float) -> None:
         """Whether the loop trains, and whether another thread saves a checkpoint beside it."""
         assert self.budget is not None
-        frames = sys._current_frames()
         steps = self._training_steps()
-        if loop is not None and not loop.trained and stacks.trains(stacks.calls_of(frames.get(self._thread))):
-            loop.trained = True
-        own = threading.get_ident()
-        saves = any(
-            stacks.saves(frame) for ident, frame in frames.items() if ident not in (self._thread, own)
-        )
+        if loop is not None and not loop.trained:
+            loop.trained = stacks.trains(stacks.calls_of(self._thread))
+        saves = stacks.other_thread_saves(but=self._thread)
         beside = self.budget.beside
         beside["times"] += saves and not self._rare_saves
         seconds, new = now - self._rare_at, steps - self._rare_steps
@@ -221,6 +215,12 @@ class Looks:
             beside["seconds" if saves else "calm_seconds"] += seconds
             beside["steps" if saves else "calm_steps"] += new
         self._rare_at, self._rare_steps, self._rare_saves, self._disturbed = now, steps, saves, False
+
+    def _note_kind(self, loop: Loop) -> None:
+        if self.budget is not None and loop.name in self.budget.loops:
+            known = self.budget.loops[loop.name]
+            known["kind"] = loop.kind or known.get("kind", "")
+            known["beside"] = self._is_beside(loop)
 
     def save(self) -> None:
         self._saved_at = now = time.monotonic()
@@ -230,9 +230,7 @@ class Looks:
         for loop in list(self._loops):
             for place, seconds, step in loop.early():
                 budget.add("first", place, seconds, (loop.name, step), step)
-            if loop.name in budget.loops:
-                budget.loops[loop.name]["kind"] = loop.kind
-                budget.loops[loop.name]["beside"] = self._is_beside(loop)
+            self._note_kind(loop)
         budget.save(now, dict(self._gap))
 
 
@@ -271,11 +269,11 @@ def start() -> None:
         run_steps(_look_on())
 
 
-def loop_begins(handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> None:
+def loop_begins(handle: _core.LoaderHandle) -> None:
     """A loop over a recorded loader begins on this thread; see `Looks.begins`."""
     if _looks is not None:
         try:
-            _looks.begins(handle, in_next)
+            _looks.begins(handle)
         except Exception as error:  # the loop must still run
             warn_once(f"where the run's time goes is not seen in full ({typed_error_line(error)})")
 

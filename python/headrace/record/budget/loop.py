@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
 from types import CodeType
 
 from headrace import _core
@@ -27,13 +26,9 @@ class Loop:
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self._handle = weakref.ref(handle)
         self.name = handle.name
-        #: Whether it is in GetNext; None: it is over. Of loops that tell when they begin.
-        self.in_next: Callable[[], bool | None] | None = None
         #: 0: not known.
         self.thread = 0
         self.runs = False
-        #: It told that it begins, and was not seen to run yet.
-        self.begins = False
         #: Of all loops before this one.
         self.steps_at_begin = -1
         #: Of the function that has the loop.
@@ -62,9 +57,7 @@ class Loop:
     def is_running(self) -> bool:
         """Now, not when it was last looked at."""
         handle = self.handle
-        if handle is not None and handle.active > 0:
-            return True
-        return self.begins and self.in_next is not None and self.in_next() is not None
+        return handle is not None and handle.active > 0
 
     @property
     def kind(self) -> str:

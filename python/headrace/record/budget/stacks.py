@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from types import CodeType, FrameType
+from types import CodeType
 from typing import NamedTuple
 
+from headrace import _core
 from headrace.common.users_files import is_the_users
 
 #: Words in names of the user's functions, by what their time is for. The first that fits is meant.
@@ -37,7 +38,7 @@ _TRAINS = ("/torch/optim/", "/torch/autograd/__init__.py", "/torch/_tensor.py")
 #: Where a loop begins and ends: its time is that of the loader, which is known exactly.
 _LOADERS = ("/torch/utils/data/dataloader.py", "/headrace/loaders/", "/headrace/record/")
 #: Frames that are looked at, from the outermost one on; of another thread, from the innermost one on.
-_DEPTH = 48
+_DEPTH = 100
 _INNER_DEPTH = 24
 
 
@@ -68,15 +69,9 @@ class Place(NamedTuple):
     function: str
 
 
-def calls_of(frame: FrameType | None) -> list[Call]:
-    """A stack, the outermost call first, without Headrace's own."""
-    calls: list[Call] = []
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        calls.append(Call(frame.f_code, frame.f_lineno, package))
-        frame = frame.f_back
-    calls.reverse()
-    return calls[:_DEPTH]
+def calls_of(thread: int) -> list[Call]:
+    """A thread's stack, the outermost call first."""
+    return [Call(*call) for call in reversed(_core.calls_of_thread(thread))][:_DEPTH]
 
 
 def length_of_trunk(calls: Sequence[Call], trunk: set[CodeType]) -> int:
@@ -152,16 +147,11 @@ def trains(calls: Iterable[Call]) -> bool:
     )
 
 
-def saves(frame: FrameType | None) -> bool:
-    """Whether a thread writes a checkpoint."""
-    for _ in range(_INNER_DEPTH):
-        if frame is None:
-            break
-        if _by_file(frame.f_code.co_filename) == "checkpoints" or frame.f_code.co_name in _NAMES:
+def other_thread_saves(but: int) -> bool:
+    """Whether another thread than ``but`` writes a checkpoint."""
+    for thread, calls in _core.calls_of_threads(_INNER_DEPTH).items():
+        if thread != but and part_of(Call(*call) for call in reversed(calls)) == "checkpoints":
             return True
-        if _words(frame.f_code.co_name) & _WORDS["checkpoints"] and is_the_users(frame.f_code.co_filename):
-            return True
-        frame = frame.f_back
     return False
 
 

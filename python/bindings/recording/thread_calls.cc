@@ -1,0 +1,90 @@
+// Stacks of threads, without a hold on what their functions hold.
+//
+// A frame that a sampling thread keeps while its function returns takes the function's objects along: their
+// finalizers would then run on the sampling thread. Here all of a stack is read in one go, under the
+// interpreter lock, and no frame is left.
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+
+#include "crossing.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+constexpr std::size_t kDeepestCall = 1000;
+
+/// "torch" of "torch.utils.data"; "" if the globals do not say.
+py::str package_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030B0000
+  const Owned globals(PyFrame_GetGlobals(frame));
+#else
+  const Owned globals(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals"));
+#endif
+  PyObject* name =
+      globals && PyDict_Check(globals.get()) ? PyDict_GetItemString(globals.get(), "__name__") : nullptr;
+  if (name == nullptr || PyUnicode_Check(name) == 0) return {};
+  const Py_ssize_t dot = PyUnicode_FindChar(name, '.', 0, PyUnicode_GET_LENGTH(name), 1);
+  if (dot < 0) return py::reinterpret_borrow<py::str>(name);
+  return py::reinterpret_steal<py::str>(PyUnicode_Substring(name, 0, dot));
+}
+
+/// Code, line and package of each call, the innermost first, down to `deepest`.
+py::list calls_from(PyFrameObject* innermost, std::size_t deepest) {
+  py::list calls;
+  Owned frame = Owned::ref(reinterpret_cast<PyObject*>(innermost));
+  for (std::size_t depth = 0; frame && depth < deepest; ++depth) {
+    auto* here = reinterpret_cast<PyFrameObject*>(frame.get());
+    const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(here)));
+    calls.append(py::make_tuple(code, PyFrame_GetLineNumber(here), package_of(here)));
+    frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(here)));
+  }
+  PyErr_Clear();
+  return calls;
+}
+
+template <class Visit>
+void visit_threads(Visit&& visit) {
+#ifdef Py_GIL_DISABLED
+  // The threads must be stopped meanwhile, which only the interpreter itself can do.
+  const py::dict frames = py::module_::import("sys").attr("_current_frames")();
+  for (const auto& [ident, frame] : frames)
+    visit(ident.cast<unsigned long>(), reinterpret_cast<PyFrameObject*>(frame.ptr()));
+#else
+  for (PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); each != nullptr;
+       each = PyThreadState_Next(each)) {
+    const Owned frame(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(each)));
+    if (frame) visit(each->thread_id, reinterpret_cast<PyFrameObject*>(frame.get()));
+  }
+#endif
+}
+
+}  // namespace
+
+void add_thread_calls(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  module.def(
+      "calls_of_thread",
+      [](unsigned long thread, std::size_t deepest) {
+        py::list calls;
+        visit_threads([&](unsigned long ident, PyFrameObject* frame) {
+          if (ident == thread) calls = calls_from(frame, deepest);
+        });
+        return calls;
+      },
+      py::arg("thread"), py::arg("deepest") = kDeepestCall);
+  module.def(
+      "calls_of_threads",
+      [](std::size_t deepest) {
+        py::dict all;
+        visit_threads([&](unsigned long ident, PyFrameObject* frame) {
+          all[py::int_(ident)] = calls_from(frame, deepest);
+        });
+        return all;
+      },
+      py::arg("deepest"));
+}
+
+}  // namespace headrace::python

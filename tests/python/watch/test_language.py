@@ -1,0 +1,159 @@
+"""The tokens of language data: counts, padding, packing, what other ways to form batches would save."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from headrace.results import tokens as reading  # noqa: E402
+from headrace.watch.language import tokens_of  # noqa: E402
+
+
+def ids(*lengths: int, width: int, pad: int = 0) -> Any:
+    rows = torch.full((len(lengths), width), pad, dtype=torch.int64)
+    for row, length in enumerate(lengths):
+        rows[row, :length] = torch.arange(5, 5 + length)
+    return rows
+
+
+class TestOneBatch:
+    def test_a_mask_says_what_is_a_token(self) -> None:
+        tokens = ids(3, 10, width=16)
+        batch = {"labels": tokens, "input_ids": tokens, "attention_mask": (tokens != 0).long()}
+        assert tokens_of(batch) == (2, 16, [3, 10])
+
+    def test_without_a_mask_runs_at_the_end_are_padding(self) -> None:
+        assert tokens_of({"input_ids": ids(3, 10, 16, width=16, pad=1)}) == (3, 16, [3, 10, 16])
+
+    def test_or_at_the_beginning(self) -> None:
+        assert tokens_of({"tokens": ids(3, 10, 16, width=16).flip(1)}) == (3, 16, [3, 10, 16])
+
+    def test_a_pair_of_ids_and_labels(self) -> None:
+        assert tokens_of((300 * ids(3, 12, width=16), ids(3, 12, width=16))) == (2, 16, [3, 12])
+
+    def test_positions_tell_packed_sequences(self) -> None:
+        positions = torch.cat([torch.arange(6), torch.arange(10)]).reshape(1, 16)
+        assert tokens_of({"input_ids": ids(16, width=16), "position_ids": positions}) == (1, 16, [6, 10])
+
+    def test_sums_of_lengths_tell_flattened_ones(self) -> None:
+        batch = {"input_ids": torch.arange(20), "cu_seqlens": torch.tensor([0, 4, 13, 20])}
+        assert tokens_of(batch) == (1, 20, [4, 9, 7])
+
+    def test_numpy(self) -> None:
+        assert tokens_of({"input_ids": ids(3, 10, width=16).numpy()}) == (2, 16, [3, 10])
+
+    @pytest.mark.parametrize(
+        "batch",
+        [
+            torch.zeros(4, 3, 8, 8),
+            (torch.zeros(4, 16), torch.zeros(4, dtype=torch.int64)),
+            (torch.randint(1, 9, (4, 26)), torch.zeros(4)),  # a table of whole numbers
+            {"input_ids": torch.zeros(4, 16)},
+            {"input_ids": None},
+            [1, 2, 3],
+            None,
+            "text",
+            {"input_ids": torch.empty(0, 16, dtype=torch.int64)},
+        ],
+    )
+    def test_other_data(self, batch: Any) -> None:
+        assert tokens_of(batch) is None
+
+
+def lengths(count: int) -> list[int]:
+    draw = random.Random(3)
+    return [min(256, 3 + int(draw.lognormvariate(3.5, 0.8))) for _ in range(count)]
+
+
+class Texts(torch.utils.data.Dataset):  # type: ignore[misc]
+    def __init__(self, width: int) -> None:
+        self.lengths, self.width = lengths(400), width
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> int:
+        return self.lengths[index]
+
+    def collate(self, batch: list[int]) -> dict[str, Any]:
+        tokens = ids(*batch, width=self.width or max(max(batch), 8))
+        return {"input_ids": tokens, "attention_mask": (tokens != 0).long()}
+
+
+def recorded(run: Path, width: int, workers: int = 0) -> hr.Report:
+    data = Texts(width)
+    loader = hr.wrap(
+        torch.utils.data.DataLoader(data, batch_size=8, collate_fn=data.collate, num_workers=workers),
+        run=run,
+        name="texts",
+    )
+    assert sum(len(batch["input_ids"]) for batch in loader) == 400
+    return loader.report()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_is_in_the_batches(tmp_path: Path, workers: int) -> None:
+    report = recorded(tmp_path / "run", 256, workers)
+    tokens = report.profile.tokens
+    assert tokens is not None
+    assert tokens.batches == 50
+    assert (tokens.rows, tokens.places, tokens.fixed_width) == (8, 2048, True)
+    all_lengths = lengths(400)
+    assert tokens.tokens == pytest.approx(sum(all_lengths) / 50)
+    assert tokens.padding_share == pytest.approx(1 - sum(all_lengths) / 400 / 256)
+    assert tokens.length_max == max(all_lengths)
+    assert sum(one.share for one in tokens.lengths) == pytest.approx(1)
+    assert tokens.tokens_per_s == pytest.approx(tokens.tokens / report.profile.sink.step_s)
+    assert "TOKENS" in report.to_text()
+    assert "of what a step computes is padding" in report.to_text()
+    assert hr.Report.load(tmp_path / "run").profile.tokens == tokens
+
+
+def test_what_is_said_to_be_saved_is_what_it_saves(tmp_path: Path) -> None:
+    fixed = recorded(tmp_path / "fixed", 256).profile.tokens
+    longest = recorded(tmp_path / "longest", 0).profile.tokens
+    assert fixed is not None
+    assert longest is not None
+    said = {one.change: one.saves for one in fixed.savings}
+    assert set(said) == {"pad_to_longest", "bucket", "pack"}
+    assert said["pad_to_longest"] == pytest.approx(1 - longest.places / fixed.places, abs=0.05)
+    assert "pad_to_longest" not in {one.change for one in longest.savings}
+    bucketed = sorted(lengths(400))
+    places = sum(8 * max(bucketed[at : at + 8]) for at in range(0, 400, 8)) / 50
+    assert said["bucket"] == pytest.approx(1 - places / fixed.places, abs=0.03)
+
+
+def test_ranks_are_compared_at_the_same_steps(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", 256)
+    (first,) = (tmp_path / "run").glob("rank0.tokens-*.json")
+    document = json.loads(first.read_text())
+    document["loaders"][0]["steps"] = [[step, 3 * tokens] for step, tokens in document["loaders"][0]["steps"]]
+    (tmp_path / "run" / "rank1.tokens-1.json").write_text(json.dumps(document))
+    tokens = hr.Report.load(tmp_path / "run").profile.tokens
+    assert tokens is not None
+    assert tokens.rank_imbalance == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"loaders": [{}]}', '{"loaders": [{"name": "texts", "rows": "x"}]}']
+)
+def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rank0.tokens-1.json").write_text(text)
+    assert reading.tokens_in(str(tmp_path), 0, "texts", 1.0) is None
+
+
+def test_images_have_no_tokens(tmp_path: Path) -> None:
+    data = [torch.zeros(3, 8, 8)] * 40
+    loader = hr.wrap(torch.utils.data.DataLoader(data, batch_size=4), run=tmp_path / "run")
+    for _ in loader:
+        pass
+    assert loader.report().profile.tokens is None
+    assert not list((tmp_path / "run").glob("rank0.tokens-*"))
