@@ -47,7 +47,7 @@ bool leads(const std::vector<BudgetPart>& budget) {
   for (const BudgetPart& part : budget) {
     if (is_training(part))
       training = std::max(training, part.seconds);
-    else
+    else if (part.times > 1)  // what a longer run has more of, too
       largest = std::max(largest, part.seconds);
   }
   return largest > training;

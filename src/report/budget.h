@@ -9,7 +9,8 @@
 
 namespace headrace::report {
 
-/// Whether something else than training steps and waits for their batches is the largest part: then it comes first.
+/// Whether something that comes again and again, other than training steps and waits for their batches, is the largest
+/// part: then it comes first.
 bool leads(const std::vector<profile::BudgetPart>& budget);
 /// Whether it has a good part at all: below, the reports leave the budget to the JSON.
 bool is_worth_saying(const std::vector<profile::BudgetPart>& budget);

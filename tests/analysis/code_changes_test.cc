@@ -58,5 +58,16 @@ TEST(CodeChanges, AnObjectOfPandasForEachRowIsNamed) {
   EXPECT_FALSE(says(profile, "pandas"));
 }
 
+TEST(CodeChanges, TokensAreMadeBefore) {
+  Profile profile = rows(16, 4e-4);
+  EXPECT_FALSE(says(profile, "make the tokens once"));
+  for (profile::OperatorProfile& op : profile.operators) {
+    if (op.name != "Table") continue;
+    op.functions = {{"PreTrainedTokenizerFast._encode_plus in Table.__getitem__ (train.py:15)", 0.9}};
+  }
+  EXPECT_TRUE(says(profile, "make the tokens once"));
+  EXPECT_TRUE(says(profile, "without making them a step would take"));
+}
+
 }  // namespace
 }  // namespace headrace::analysis

@@ -255,8 +255,9 @@ class TestLoop:
             handle.steps += 1
             now += 0.05
             loop.took(now, handle.steps)
-        assert not loop.is_long(now + 0.2)
-        assert loop.is_long(now + 0.3)
+        assert not loop.is_long(now + 0.2, "")
+        assert loop.is_long(now + 0.2, "logging")
+        assert loop.is_long(now + 0.3, "")
         place = stacks.Place("logging", "log (a.py:1)")
         assert loop.pause(place, now + 0.3, 0.05) == pytest.approx(0.325)
         assert loop.pause(place, now + 0.35, 0.05) == pytest.approx(0.05)

@@ -46,12 +46,39 @@ std::optional<std::string> arrays_for_frames(const Case& facts) {
          " of the time of " + facts.op().name + " goes into pandas' objects for single rows";
 }
 
+bool makes_tokens(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kWords{"tokeni",        "Tokeni",       "sentencepiece",
+                                                   "SentencePiece", "_encode_plus", "tiktoken"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+/// Texts are made into tokens in each epoch anew.
+std::optional<std::string> tokens_made_before(const Case& facts) {
+  constexpr double kMostly = 0.4;
+  const profile::OperatorProfile& op = facts.op();
+  double share = makes_tokens(op.name) ? 1 : 0;
+  if (share == 0) {
+    for (const profile::FunctionShare& function : op.functions)
+      share += makes_tokens(function.name) ? function.share : 0;
+  }
+  if (share < kMostly) return std::nullopt;
+  std::string text =
+      "make the tokens once, before the training, and read their ids (a mapped or indexed dataset)";
+  const double rest = std::max(0.0, 1 - share);
+  const Prediction then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, rest}});
+  if (!then.known || !facts.interventions.known()) return text;
+  const double step_s = facts.gate.step_s * then.step_s / facts.interventions.as_is_s;
+  return text + ": without making them a step would take " + duration(step_s) + " instead of " +
+         duration(facts.gate.step_s);
+}
+
 }  // namespace
 
 std::vector<Advice> advise_code_changes(const Case& facts) {
   std::vector<Advice> advice;
   if (facts.candidate < 0) return advice;
-  for (const auto change : {rows_at_once, arrays_for_frames}) {
+  for (const auto change : {rows_at_once, arrays_for_frames, tokens_made_before}) {
     if (std::optional<std::string> text = change(facts)) {
       Advice each;
       each.text = *std::move(text) + std::string(kHowToCompare);

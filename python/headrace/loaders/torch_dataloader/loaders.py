@@ -58,7 +58,7 @@ class _Adopting:
 _adopting: dict[int, _Adopting] = {}
 #: Records made for `headrace run`: by loader object, and by where it was made.
 _of_object: dict[int, Record] = {}
-_of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
+_of_site: dict[tuple[str, str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
 #: Receives new records; None: no callback is active.
 _watcher: Watcher | None = None
@@ -129,7 +129,7 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
         if not is_method_of(frame, loader) and not module.startswith(("torch.", "torchdata.")):
             site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             if is_the_users(frame.f_code.co_filename):
-                loader.__dict__[SITE] = role, site
+                loader.__dict__[SITE] = role, site, _line_that_calls(frame)
                 if not nearest and dataset is not None:
                     _note_line(dataset, site)
                 return
@@ -138,7 +138,17 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
                 role = role or _ROLES[said[1]]
         frame = frame.f_back
     if nearest:
-        loader.__dict__[SITE] = role, nearest
+        loader.__dict__[SITE] = role, nearest, ""
+
+
+def _line_that_calls(frame: FrameType) -> str:
+    """The user's line that calls this function: a helper's, which makes loaders for several."""
+    outer = frame.f_back
+    while outer is not None:
+        if is_the_users(outer.f_code.co_filename):
+            return f"{outer.f_code.co_filename}:{outer.f_lineno}"
+        outer = outer.f_back
+    return ""
 
 
 def is_method_of(frame: FrameType, loader: Any) -> bool:
@@ -182,7 +192,7 @@ def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
 
     For a framework's loader: the line where the user made one over the same dataset.
     """
-    role, site = loader.__dict__.get(SITE, ("", ""))
+    role, site, _ = loader.__dict__.get(SITE, ("", "", ""))
     known, line = _user_lines.get(id(dataset), (None, site))
     return role, line if known is not None and known() is dataset else site
 
@@ -220,7 +230,8 @@ def _record_by_site(loader: Any) -> Record:
     if not role and _watcher is not None:
         role = _watcher.role()
     name = _readable_name(dataset, role, site)
-    key = _called(dataset, role), site, settings_of(loader)
+    helper = loader.__dict__.get(SITE, ("", "", ""))[2]
+    key = _called(dataset, role), site, helper, settings_of(loader)
     earlier = _of_site.get(key)
     # Made anew for each epoch by the same line, it is the same loader; two that coexist are not.
     if earlier is not None and earlier[1]() is None:

@@ -138,6 +138,9 @@ class Looks:
             self._look_outside(seconds)
         else:
             self._look_inside(loop, now, seconds)
+            for outer in self._loops:
+                if outer.runs and outer is not loop and not self._is_beside(outer):
+                    outer.skip(seconds)
         if now - self._rare_at >= _RARE_S and self.budget is not None:
             self._look_rarely(loop, now)
         if now - self._saved_at >= _SAVE_S:
@@ -195,6 +198,8 @@ class Looks:
         place = stacks.place_of(calls, trunk)
         if place is None:
             loop.leave_out(now)
+            return
+        if not loop.is_long(now, place.part):
             return
         new_s = loop.pause(place, now, seconds)
         if new_s > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from types import CodeType
 
 from headrace import _core
@@ -12,9 +12,14 @@ from headrace.record.budget.stacks import Place
 
 #: A step is long from so many usual ones, and that time, on; the first steps tell what is usual.
 _TIMES_AS_LONG = 5
+#: The same, where it is seen that it evaluates, saves or logs.
+_TIMES_KNOWN = 3
 _MIN_S = 0.1
 _MIN_EARLY_S = 0.4
 _FEWEST_STEPS = 8
+_FEWEST_RATES = 3
+_KEPT = 64
+_USUAL = 0.25
 #: Looks into long steps, and such steps, until the call is told to the verdicts.
 _SAMPLES = 6
 _LONG_STEPS = 2
@@ -41,9 +46,10 @@ class Loop:
         self.called_evaluation = False
         self.trained = False
         self.nested = False
-        self._began = self._since = time.monotonic()
+        self._since = time.monotonic()
         self._began_steps = self.steps
-        self._not_usual_s = 0.0  # long steps, long waits, and between two loops
+        #: Of the last looks that found more batches: the mean of a step, its wait included.
+        self._rates: deque[float] = deque(maxlen=_KEPT)
         self._long: set[int] = set()
         self._early: dict[int, tuple[Place, float]] = {}  # before it is known what is usual
         self._paused_at: Place | None = None
@@ -67,8 +73,7 @@ class Loop:
         return "evaluation" if self.without_gradients or self.called_evaluation or self.nested else ""
 
     def leave_out(self, now: float) -> None:
-        """The time since the last change is of no usual step."""
-        self._not_usual_s += now - self._since
+        """The time since the last change is of no step."""
         self._since = now
 
     def begin(self, now: float, order: int) -> None:
@@ -79,21 +84,26 @@ class Loop:
         self.leave_out(now)
         self._paused_at = None
 
+    def skip(self, seconds: float) -> None:
+        """A loop in one of its steps has run."""
+        self._since += seconds
+
     def took(self, now: float, steps: int) -> None:
         """More batches since the last look."""
-        if self.steps in self._long or self.steps in self._early:
-            self.leave_out(now)
+        if self.steps not in self._long and self.steps not in self._early:
+            self._rates.append((now - self._since) / (steps - self.steps))
         self.steps, self._since, self._paused_at = steps, now, None
 
     def paused_at(self) -> Place | None:
         """Where the step that goes on was seen, if it is a long one."""
         return self._paused_at
 
-    def is_long(self, now: float) -> bool:
-        """Whether the step that goes on is."""
+    def is_long(self, now: float, part: str | None = None) -> bool:
+        """Whether the step that goes on is. part: what it is for; None: it may be for one that is known."""
         usual_s = self._usual_s()
-        least_s = _MIN_EARLY_S if usual_s is None else max(_MIN_S, _TIMES_AS_LONG * usual_s)
-        return now - self._since >= least_s
+        if usual_s is None:
+            return now - self._since >= _MIN_EARLY_S
+        return now - self._since >= max(_MIN_S, (_TIMES_AS_LONG if part == "" else _TIMES_KNOWN) * usual_s)
 
     def pause(self, place: Place, now: float, seconds: float) -> float:
         """The step is at ``place``. Returns the time there since the last look, which is ``seconds`` ago.
@@ -129,7 +139,7 @@ class Loop:
         return found
 
     def _usual_s(self) -> float | None:
-        done = self.steps - self._began_steps - len(self._long) - len(self._early)
-        if done < _FEWEST_STEPS:
+        """What a step takes that is none of the long ones: a low one of the means between two looks."""
+        if self.steps - self._began_steps < _FEWEST_STEPS or len(self._rates) < _FEWEST_RATES:
             return None
-        return max(0.0, self._since - self._began - self._not_usual_s) / done
+        return sorted(self._rates)[int(_USUAL * len(self._rates))]
