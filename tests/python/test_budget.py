@@ -132,6 +132,32 @@ def test_what_comes_before_the_first_loop_is_seen_below_run(tmp_path: Path) -> N
     assert 0.5 <= part.seconds <= 1.6
 
 
+def test_workers_that_start_in_each_epoch_are_told_once(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    run_script(
+        tmp_path,
+        """
+        import time
+        import headrace as hr
+        from torch.utils.data import DataLoader
+
+        def slow_start(worker):
+            time.sleep(0.5)
+
+        loader = DataLoader(list(range(40)), batch_size=4, num_workers=1, worker_init_fn=slow_start)
+        loader = hr.wrap(loader, run=RUN)
+        for epoch in range(4):
+            for _ in loader:
+                time.sleep(0.01)
+        """,
+        RUN=str(tmp_path / "run"),
+    )
+    cured = [part for part in hr.Report.load(tmp_path / "run").budget if part.cure]
+    assert [part.part for part in cured] == ["startup"]
+    assert "persistent_workers=True" in (cured[0].cure or "")
+    assert cured[0].saves_s == pytest.approx(3 * 0.5, rel=0.3)
+
+
 def test_a_killed_run_keeps_what_it_had(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(f"RUN = {str(tmp_path / 'run')!r}\nEPOCHS = 1000\n" + SCRIPT)

@@ -262,7 +262,7 @@ def _advise(parts: list[BudgetPart], loops: dict[str, _Loops], image: _core.Segm
     for part in parts:
         if part.share < _WORTH_IT or part.cure:
             continue
-        loop = loops.get(part.loader or "")
+        loop = loops.get(part.loader or "") if part.part in ("startup", "evaluation") else None
         start = None if loop is None else _starts_again(loop, image)
         if loop is not None and start is not None and loop.first_s >= _RESTARTS * part.seconds:
             part.cure = start

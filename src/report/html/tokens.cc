@@ -17,7 +17,7 @@ void write_tokens(Markup& out, const Subject& subject) {
   out.leaf("h2", "Tokens");
   for (const std::string& each : token_sentences(tokens))
     out.leaf("p", {{"class", "read"}}, sentence(each) + ".");
-  for (const std::string& each : token_advice(tokens)) out.leaf("p", each + ".");
+  for (const std::string& each : token_advice(tokens)) out.leaf("p", sentence(each) + ".");
   const auto table = out.open("table", {{"class", "ledger"}});
   const auto body = out.open("tbody");
   for (std::size_t i = 0; i < std::min(kMaxRows, tokens.lengths.size()); ++i) {

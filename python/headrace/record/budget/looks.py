@@ -30,6 +30,8 @@ from headrace.results.budget_file import before_reading
 _PERIOD_S = 0.05
 _LATER_PERIOD_S = 0.25
 _LATER_AFTER = 6_000
+#: A process that has no loader by then (half an hour) has none.
+_MOST_WITHOUT_LOADER = 12_000
 #: Between two looks into steps and at other threads, and two writes of the file.
 _RARE_S = 0.25
 _SAVE_S = 2.0
@@ -129,6 +131,10 @@ class Looks:
         self._gaps += 1
 
     # --- a look ---
+
+    def go_on(self) -> None:
+        """Looks begin, or begin again."""
+        self._last = time.monotonic()
 
     def look(self) -> None:
         now = time.monotonic()
@@ -288,7 +294,9 @@ def _look_on() -> Iterator[float]:
     looks = _looks
     try:
         number = 0
-        while looks is not None:
+        if looks is not None:
+            looks.go_on()
+        while looks is not None and (looks.budget is not None or number < _MOST_WITHOUT_LOADER):
             yield _PERIOD_S if number < _LATER_AFTER else _LATER_PERIOD_S
             number += 1
             looks.look()
@@ -313,9 +321,8 @@ def _added(handle: _core.LoaderHandle) -> None:
 def _forked() -> None:
     """A child's time is its own."""
     global _looks, _runs
-    if _looks is not None:
-        before_reading.remove(_save)
-        atexit.unregister(_save)
+    before_reading[:] = [write for write in before_reading if write is not _save]
+    atexit.unregister(_save)
     _looks, _runs = None, False
 
 
