@@ -240,6 +240,10 @@ class LoaderHandle:
         """The thread of this process that is in its GetNext (0: none); whether it is its loop's first one."""
 
     @property
+    def computes(self) -> int:
+        """Steps whose compute is complete: not that of a loop that was left in the middle of one."""
+
+    @property
     def active(self) -> int:
         """Its loops that run now."""
 

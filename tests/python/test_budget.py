@@ -266,7 +266,7 @@ class TestStacks:
 
 
 class _Handle:
-    name, steps, active = "train", 0, 1
+    name, steps, active, computes = "train", 0, 1, 0
 
     def note(self, key: str, value: str) -> None:
         self.noted = key, value
@@ -280,14 +280,15 @@ class TestLoop:
         for _ in range(20):
             handle.steps += 1
             now += 0.05
-            loop.took(now, handle.steps)
+            loop.took(now, handle.steps, handle.steps - 1)
         assert not loop.is_long(now + 0.2, "")
         assert loop.is_long(now + 0.2, "logging")
         assert loop.is_long(now + 0.3, "")
         place = stacks.Place("logging", "log (a.py:1)")
-        assert loop.pause(place, now + 0.3, 0.05) == pytest.approx(0.325)
-        assert loop.pause(place, now + 0.35, 0.05) == pytest.approx(0.05)
-        assert loop.paused_at() == place
+        assert loop.pause(place, now + 0.3, 0.05)
+        assert loop.pause(place, now + 0.35, 0.05)
+        assert loop.paused(0.02) == [(place, pytest.approx(0.325 + 0.05 + 0.02))]
+        assert loop.paused(0.02) == []
 
     def test_first_steps_are_told_once_it_is_known_what_is_usual(self) -> None:
         handle: Any = _Handle()
@@ -295,12 +296,12 @@ class TestLoop:
         now = time.monotonic()
         place = stacks.Place("", "compile (a.py:1)")
         assert loop.is_long(now + 0.5)
-        assert loop.pause(place, now + 0.5, 0.05) == 0
+        assert not loop.pause(place, now + 0.5, 0.05)
         assert loop.early() == []
         for _ in range(12):
             handle.steps += 1
             now += 0.51 if handle.steps == 1 else 0.02
-            loop.took(now, handle.steps)
+            loop.took(now, handle.steps, handle.steps - 1)
         assert [found[0] for found in loop.early()] == [place]
         assert loop.early() == []
 

@@ -201,6 +201,11 @@ void add_sessions(py::module_& module) {
                                const auto [thread, first] = self.in_next();
                                return py::make_tuple(thread, first);
                              })
+      .def_property_readonly("computes",
+                             [](const profile::LoaderHandle& self) -> std::int64_t {
+                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
+                               return record == nullptr ? 0 : record->sink.computes.load();
+                             })
       .def_property_readonly("active",
                              [](const profile::LoaderHandle& self) -> std::uint32_t {
                                const profile::LoaderRecord* record = self.session()->loader_record(self.id());

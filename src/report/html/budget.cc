@@ -51,7 +51,7 @@ void write_budget(Markup& out, const Subject& subject) {
   }
   for (std::size_t i = 0; i < std::min(kMaxRows, budget.size()); ++i) {
     const std::string cure = cure_words(budget[i]);
-    if (!cure.empty()) out.leaf("p", {{"class", "read"}}, sentence(shortened(cure, kLongestSentence)) + ".");
+    if (!cure.empty()) out.leaf("p", {{"class", "read"}}, shortened(cure, kLongestSentence) + ".");
   }
 }
 

@@ -38,6 +38,8 @@ _SAVE_S = 2.0
 #: Stacks before the first loop that are told apart.
 _MOST_STACKS = 500
 _STACK_DEPTH = 16
+#: Of usual steps.
+_MOST_PLACES = 32
 
 
 class Looks:
@@ -57,6 +59,8 @@ class Looks:
         #: Of the gap between two loops that goes on.
         self._gap: dict[Place, float] = {}
         self._gaps = 0
+        #: Where usual steps are: a long one that is there, too, is no pause.
+        self._usual_places: set[str] = set()
         self._rare_at = self._saved_at = self._began
         self._rare_steps = 0
         self._rare_saves = self._disturbed = False
@@ -100,6 +104,7 @@ class Looks:
         loop.nested |= any(
             each.is_running for each in self._loops if each is not loop and not self._is_beside(each)
         )
+        self._loop_is_over(loop)
         self._order += 1
         loop.begin(time.monotonic(), self._order)
         self._trunk.update(call.code for call in calls[:evaluation])
@@ -159,12 +164,15 @@ class Looks:
             handle = loop.handle
             if handle is None:
                 self._loops.remove(loop)
+                self._loop_is_over(loop)
                 self._note_kind(loop)
                 self._gone_steps += loop.steps if loop.kind != "evaluation" else 0
                 continue
             runs = loop.is_running
             if runs and not loop.runs:
                 self._begin(loop, stacks.calls_of(loop.thread or self._thread))
+            if loop.runs and not runs:
+                self._loop_is_over(loop)
             loop.runs = runs
             if runs and not self._is_beside(loop) and (found is None or loop.order > found.order):
                 found = loop
@@ -186,12 +194,8 @@ class Looks:
         handle = loop.handle
         if handle is None or self.budget is None:
             return
-        steps = handle.steps
-        if steps != loop.steps:
-            place = loop.paused_at()
-            if place is not None:  # it went on for half a look, on average
-                self.budget.add("pause", place, seconds / 2, (loop.order, loop.steps), self._training_steps())
-            loop.took(now, steps)
+        if handle.steps != loop.steps:
+            self._step_is_over(loop, now, handle.steps, seconds)
             return
         if not loop.is_long(now):
             return
@@ -207,17 +211,35 @@ class Looks:
             return
         if not loop.is_long(now, place.part):
             return
-        new_s = loop.pause(place, now, seconds)
-        if new_s > 0:
-            self.budget.add("pause", place, new_s, (loop.order, loop.steps), self._training_steps())
+        if loop.pause(place, now, seconds) and (place.part or place.function not in self._usual_places):
             loop.tell_verdicts(place.function)
+
+    def _step_is_over(self, loop: Loop, now: float, steps: int, seconds: float) -> None:
+        """seconds: since the last look."""
+        assert self.budget is not None
+        for place, paused_s in loop.paused(seconds / 2):  # it went on for half a look, on average
+            self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
+        if loop.seen_at and not loop.was_long:
+            self._usual_places.add(loop.seen_at)
+        handle = loop.handle
+        loop.took(now, steps, 0 if handle is None else handle.computes)
+
+    def _loop_is_over(self, loop: Loop) -> None:
+        """Where it was left in the middle of a step, that is none: what it was in comes after the loop."""
+        handle = loop.handle
+        is_whole = handle is not None and handle.computes > loop.computes
+        for place, paused_s in loop.paused(0.0):
+            if is_whole and self.budget is not None:
+                self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
+            else:
+                self._gap[place] = self._gap.get(place, 0.0) + paused_s
 
     def _look_rarely(self, loop: Loop | None, now: float) -> None:
         """Whether the loop trains, and whether another thread saves a checkpoint beside it."""
         assert self.budget is not None
         steps = self._training_steps()
-        if loop is not None and not loop.trained:
-            loop.trained = stacks.trains(stacks.calls_of(self._thread))
+        if loop is not None:
+            self._look_into_step(loop, now)
         saves = stacks.other_thread_saves(but=self._thread)
         beside = self.budget.beside
         beside["times"] += saves and not self._rare_saves
@@ -226,6 +248,16 @@ class Looks:
             beside["seconds" if saves else "calm_seconds"] += seconds
             beside["steps" if saves else "calm_steps"] += new
         self._rare_at, self._rare_steps, self._rare_saves, self._disturbed = now, steps, saves, False
+
+    def _look_into_step(self, loop: Loop, now: float) -> None:
+        """Whether it trains, and where its usual steps are."""
+        handle = loop.handle
+        if handle is None or handle.in_next[0] or len(self._usual_places) >= _MOST_PLACES:
+            return
+        calls = stacks.calls_of(self._thread)
+        loop.trained |= stacks.trains(calls)
+        place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+        loop.seen_at = "" if place is None else place.function
 
     def _note_kind(self, loop: Loop) -> None:
         if self.budget is not None and loop.name in self.budget.loops:
@@ -240,9 +272,10 @@ class Looks:
             return
         for loop in list(self._loops):
             for place, seconds, step in loop.early():
-                budget.add("first", place, seconds, (loop.name, step), step)
+                first = place if place.part else Place("", f"first steps of {loop.name}")
+                budget.add("first", first, seconds, (loop.name, step), step)
             self._note_kind(loop)
-        budget.save(now, dict(self._gap))
+        budget.save(now, dict(self._gap), self._usual_places)
 
 
 def _is_a_script() -> bool:

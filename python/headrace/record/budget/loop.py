@@ -41,6 +41,8 @@ class Loop:
         #: Loops begun before this one.
         self.order = 0
         self.steps = handle.steps
+        #: Steps that were complete when the one that goes on began.
+        self.computes = handle.computes
         # What tells training from evaluation.
         self.without_gradients = False
         self.called_evaluation = False
@@ -52,7 +54,10 @@ class Loop:
         self._rates: deque[float] = deque(maxlen=_KEPT)
         self._long: set[int] = set()
         self._early: dict[int, tuple[Place, float]] = {}  # before it is known what is usual
+        #: Of the step that goes on: where it was, if it is a long one; at its last look into usual steps.
+        self._paused: dict[Place, float] = {}
         self._paused_at: Place | None = None
+        self.seen_at = ""
         self._seen: Counter[str] = Counter()
 
     @property
@@ -82,21 +87,31 @@ class Loop:
         self.runs, self.order = True, order
         self.steps_at_begin = -1 if handle is None else handle.steps
         self.leave_out(now)
-        self._paused_at = None
 
     def skip(self, seconds: float) -> None:
         """A loop in one of its steps has run."""
         self._since += seconds
 
-    def took(self, now: float, steps: int) -> None:
+    def took(self, now: float, steps: int, computes: int) -> None:
         """More batches since the last look."""
-        if self.steps not in self._long and self.steps not in self._early:
+        if not self.was_long:
             self._rates.append((now - self._since) / (steps - self.steps))
-        self.steps, self._since, self._paused_at = steps, now, None
+        self.steps, self._since, self.seen_at = steps, now, ""
+        self.computes = computes
 
-    def paused_at(self) -> Place | None:
-        """Where the step that goes on was seen, if it is a long one."""
-        return self._paused_at
+    @property
+    def was_long(self) -> bool:
+        """The step that goes on."""
+        return self.steps in self._long or self.steps in self._early
+
+    def paused(self, more_s: float) -> list[tuple[Place, float]]:
+        """Where the step was, if it is a long one, and how long. Told once. more_s: for the last place."""
+        if self._paused_at is not None:
+            self._paused[self._paused_at] += more_s
+        found = list(self._paused.items())
+        self._paused.clear()
+        self._paused_at = None
+        return found
 
     def is_long(self, now: float, part: str | None = None) -> bool:
         """Whether the step that goes on is. part: what it is for; None: it may be for one that is known."""
@@ -105,20 +120,20 @@ class Loop:
             return now - self._since >= _MIN_EARLY_S
         return now - self._since >= max(_MIN_S, (_TIMES_AS_LONG if part == "" else _TIMES_KNOWN) * usual_s)
 
-    def pause(self, place: Place, now: float, seconds: float) -> float:
-        """The step is at ``place``. Returns the time there since the last look, which is ``seconds`` ago.
+    def pause(self, place: Place, now: float, seconds: float) -> bool:
+        """The step is at ``place``, and was at the last look, ``seconds`` ago. Whether it is known to be long.
 
-        At the first look into a step: all of its time. It began about half a look before it was seen.
+        At the first look into a step all of its time counts. It began about half a look before it was seen.
         """
-        known = self.steps in self._long or self.steps in self._early
-        new_s = seconds if known else now - self._since + seconds / 2
+        new_s = seconds if self.was_long else now - self._since + seconds / 2
         if self._usual_s() is None:
             earlier = self._early.get(self.steps)
             self._early[self.steps] = (place, new_s + (0.0 if earlier is None else earlier[1]))
-            return 0.0
+            return False
         self._long.add(self.steps)
+        self._paused[place] = self._paused.get(place, 0.0) + new_s
         self._paused_at = place
-        return new_s
+        return True
 
     def tell_verdicts(self, function: str) -> None:
         """The record of the loader has ``pauses_in`` once it is known."""

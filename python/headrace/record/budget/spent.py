@@ -60,8 +60,8 @@ class Budget:
         known["times"] += 1
         known["last_step"] = step
 
-    def save(self, until: float, open_gap: dict[Place, float]) -> None:
-        """Writes the file. open_gap: what no loop has followed yet."""
+    def save(self, until: float, open_gap: dict[Place, float], usual: set[str]) -> None:
+        """Writes the file. open_gap: what no loop has followed yet. usual: places of usual steps."""
         import json  # costs more to import than the rest
 
         places = [
@@ -74,6 +74,7 @@ class Budget:
                 "last_step": spent.last_step,
             }
             for (phase, place), spent in list(self._places.items())
+            if phase != "pause" or place.part or place.function not in usual
         ]
         places += [
             {"phase": "after", **place._asdict(), "seconds": seconds, "times": 1}
