@@ -155,6 +155,7 @@ void add_annotation(PyObject* module);
 void install_device_clock();
 /// What `trace_steps` and `step` stand on.
 void add_steps(PyObject* module);
+void add_remote_calls(PyObject* module);
 /// What `Table` stands on: columns of C++ memory.
 void add_columns(PyObject* module);
 /// What `Trace` stands on.

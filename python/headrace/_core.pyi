@@ -525,6 +525,25 @@ def missing_recordings(run: _StrPath) -> list[str]:
     """A line for each unreadable recording, with the reason."""
 
 def default_rank() -> int: ...
+def remote_owner() -> int:
+    """What requests of this thread are charged to: 0 where nothing is recorded."""
+
+@final
+class RemoteCall:
+    """One request to a remote service. Dropped before its end, it ends then."""
+
+    @staticmethod
+    def begin(owner: int, target: bytes, is_retry: bool = False, backoff_ns: int = 0) -> RemoteCall | None:
+        """From now on. None: nothing is recorded. ``owner`` 0: `remote_owner` of this thread.
+
+        ``target`` names the object (host, path, range); two bits of its hash are kept. ``is_retry``: the same
+        was refused ``backoff_ns`` ago.
+        """
+
+    def answered(self, status: int) -> None: ...
+    def ended(self, body_bytes: int) -> None:
+        """The body is here. Counts once."""
+
 def note_collection(phase: str, info: Any) -> None:
     """An entry for ``gc.callbacks``."""
 

@@ -99,7 +99,8 @@ constexpr bool lists_every_member() {
 }
 static_assert(lists_every_member<TransferFigures>() && lists_every_member<CellTotals>() &&
                   lists_every_member<WorkerTotals>() && lists_every_member<QueueTotals>() &&
-                  lists_every_member<SinkFigures>() && lists_every_member<HandoffFigures>(),
+                  lists_every_member<SinkFigures>() && lists_every_member<HandoffFigures>() &&
+                  lists_every_member<RemoteTotals>() && lists_every_member<RemoteLoadFigures>(),
               "every total needs its line in totals_of()");
 
 /// When a writer counts up to: now while it lives, its last sign of life when it is gone.
@@ -322,6 +323,13 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
       continue;
     }
     figures.queues.push_back(queue_figures(image, i, clock.loop_ns, clock.begun));
+  }
+  for (const metrics::RemoteCell& remote : image.remotes()) {
+    const std::uint32_t owner = remote.owner.load(std::memory_order_relaxed);
+    if (owner == 0) continue;
+    RemoteFigures& its = figures.remotes.emplace_back();
+    its.owner = owner;
+    read<RemoteTotals>(its, remote);
   }
   if (loader < image.loaders().size()) {
     figures.sink = sink_figures(image.loaders()[loader].sink, clock.loop_ns, figures.running);

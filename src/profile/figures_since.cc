@@ -38,6 +38,11 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
 
 void SegmentFigures::subtract(const SegmentFigures& base) {
   profile::subtract(handoff, base.handoff);
+  // Each cell stands where it stood; one that is another operator's by now began again.
+  for (std::size_t i = 0; i < std::min(remotes.size(), base.remotes.size()); ++i) {
+    if (remotes[i].owner == base.remotes[i].owner)
+      profile::subtract<RemoteTotals>(remotes[i], base.remotes[i]);
+  }
   if (!base.begun && begun) {
     // Nothing that was counted before the loop began is in the totals any more; the sink's own counts are.
     subtract_sink(sink, base.sink);

@@ -43,9 +43,11 @@ Layout Layout::current() noexcept {
       {sizeof(metrics::OperatorCell), kMaxCells},
       {sizeof(std::int64_t), kMaxBins},
       {sizeof(metrics::HostCell), 1},
+      {sizeof(metrics::RemoteCell), kMaxRemotes},
       {sizeof(metrics::HistoryTrack), kMaxTracks},
       {sizeof(metrics::HistoryWord), kHistoryWords},
       {sizeof(AnnotationName), kMaxAnnotations},
+      {sizeof(metrics::RemoteTraffic), 1},
   }};
   constexpr std::uint64_t kPage = 4096;
   const auto round_up = [](std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; };

@@ -203,6 +203,7 @@ void SegmentImage::read_records(const SegmentBytes& source, const SegmentHeader&
     if (i == static_cast<std::size_t>(Section::words))
       wanted = header.words_used.load(std::memory_order_relaxed);
     if (i >= static_cast<std::size_t>(Section::tracks) && !with_history_) wanted = 0;
+    if (i == static_cast<std::size_t>(Section::remote_traffic)) wanted = 0;  // of use while it runs
     counts[i] = std::min(wanted, layout.sections[i].count);
     bytes += std::uint64_t{layout.sections[i].stride} * counts[i];
   }
@@ -359,6 +360,9 @@ std::span<const metrics::HistoryWord> SegmentImage::words() const noexcept {
 }
 std::span<const AnnotationName> SegmentImage::annotations() const noexcept {
   return section<AnnotationName>(Section::annotations);
+}
+std::span<const metrics::RemoteCell> SegmentImage::remotes() const noexcept {
+  return section<metrics::RemoteCell>(Section::remotes);
 }
 const metrics::HostCell& SegmentImage::host() const noexcept {
   return section<metrics::HostCell>(Section::host).front();

@@ -16,6 +16,7 @@
 #include "profile/shares.h"
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_loader.h"
+#include "profile/snapshot_remote.h"
 #include "profile/snapshot_sink.h"
 #include "profile/snapshot_windows.h"
 #include "profile/stage_states.h"
@@ -82,6 +83,7 @@ class ProfileBuilder {
     profile_.stall_ledger = stall_ledger_of(image_.loaders()[loader_], figures_, graph_);
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
+    profile_.host.remote = remote_of(figures_, metrics::RemoteCell::kOfNoOperator);
     if (other_loops_ran()) host_of_own_loops();
     fill_stages(graph_, profile_);
     add_loader_facts(image_.loaders()[loader_], figures_, profile_);
@@ -371,6 +373,7 @@ class ProfileBuilder {
     out.states = normalised(states);
     out.service = total.service.latency();
     out.transfer = transfer_of(total.transfer);
+    out.remote = remote_of(figures_, node.op + 1);
     out.items_per_batch = of_framework() && !by_stages()
                               ? loader_items_per_batch(figures_, graph_, node, joined_batches())
                               : flow_.items_per_batch(node);

@@ -46,8 +46,10 @@ inline void read_one(HistogramFigures& to, const metrics::LatencyHistogram& hist
   to.sum_ns = sane(histogram.sum_ns.load());
   to.max_ns = sane(histogram.max_ns.load());
 }
-template <class Number, std::size_t kSize>
-void read_one(std::array<double, kSize>& to, const std::array<metrics::Relaxed<Number>, kSize>& counters) {
+template <Listed Totals, class Cell>
+void read_one(Totals& to, const Cell& cell);
+template <class Total, class Counter, std::size_t kSize>
+void read_one(std::array<Total, kSize>& to, const std::array<Counter, kSize>& counters) {
   for (std::size_t i = 0; i < kSize; ++i) read_one(to[i], counters[i]);
 }
 template <Listed Totals, class Cell>
@@ -100,6 +102,11 @@ inline void add_one(std::optional<double>& to, const std::optional<double>& othe
   if (other) to = to.value_or(0) + *other;
 }
 inline void add_one(HistogramFigures& to, const HistogramFigures& other) { to.add(other); }
+template <class List>
+  requires requires(List list) { list.size(); }
+void add_one(List& to, const List& other) {
+  for (std::size_t i = 0; i < to.size() && i < other.size(); ++i) add_one(to[i], other[i]);
+}
 template <Listed Totals>
 void add_one(Totals& to, const Totals& other) {
   add(to, other);

@@ -8,6 +8,7 @@
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
+#include "remote_wording.h"
 #include "shared_threads.h"
 #include "table.h"
 #include "wording.h"
@@ -290,7 +291,10 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
                        std::size_t width) {
   const std::string handoff = handoff_sentence(profile);
   const std::vector<std::string> transfers = transfer_sentences(profile);
-  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && profile.notes.empty()) return {};
+  const std::vector<std::string> remote = remote_sentences(profile);
+  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && remote.empty() &&
+      profile.notes.empty())
+    return {};
   constexpr std::size_t kRuleWidth = 10;
   Lines lines{"EVIDENCE"};
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
@@ -300,6 +304,8 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
   if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
   for (const std::string& transfer : transfers)
     add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
+  for (const std::string& requests : remote)
+    add_sentence(lines, "  " + padded("requests", kRuleWidth), requests, width);
   for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
   }

@@ -51,6 +51,14 @@ struct LatencyHistogram {
     if (ns > max_ns.load()) max_ns.store(ns);
   }
 
+  /// The same where several threads or processes add.
+  void add_shared(std::int64_t ns) noexcept {
+    if (ns < 0) ns = 0;
+    buckets[static_cast<std::size_t>(LatencyBuckets::index(ns))].add(1);
+    sum_ns.add(ns);
+    if (ns > max_ns.load()) max_ns.store(ns);  // of two that meet here, the longer one may be lost
+  }
+
   void reset() noexcept {
     for (auto& bucket : buckets) bucket.store(0);
     sum_ns.store(0);

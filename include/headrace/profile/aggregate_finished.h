@@ -21,6 +21,8 @@ void clear_sink(metrics::SinkCell& sink) noexcept;
 void empty_cell(metrics::OperatorCell& cell) noexcept;
 /// Zeroes the counters; capacity and bins stay.
 void clear_queue(metrics::QueueCell& queue) noexcept;
+/// Zeroes the counters; the owner stays.
+void clear_remote(metrics::RemoteCell& remote) noexcept;
 /// Drops the charges to operators, whose numbers are about to be given to other operators.
 void forget_operators(metrics::SinkCell& sink) noexcept;
 /// Settings, hand-off and gaps: what a loader of a framework leaves in its record.

@@ -47,6 +47,51 @@ constexpr void totals_of(Of<TransferFigures>, Visit&& total) {
   total(&TransferFigures::buffer_wait_ns, &Cell::buffer_wait_ns);
 }
 
+struct RemoteLoadFigures {
+  double answers = 0, waiting_milli = 0, first_byte_ns = 0;
+  double transfers = 0, transferring_milli = 0, bytes = 0, transfer_ns = 0;
+};
+template <class Visit>
+constexpr void totals_of(Of<RemoteLoadFigures>, Visit&& total) {
+  using Cell = metrics::RemoteLoadCell;
+  total(&RemoteLoadFigures::answers, &Cell::answers);
+  total(&RemoteLoadFigures::waiting_milli, &Cell::waiting_milli);
+  total(&RemoteLoadFigures::transferring_milli, &Cell::transferring_milli);
+  total(&RemoteLoadFigures::first_byte_ns, &Cell::first_byte_ns);
+  total(&RemoteLoadFigures::transfers, &Cell::transfers);
+  total(&RemoteLoadFigures::bytes, &Cell::bytes);
+  total(&RemoteLoadFigures::transfer_ns, &Cell::transfer_ns);
+}
+
+/// Totals of an operator's requests to remote services, or (`owner` 0) of no operator's.
+struct RemoteTotals {
+  double bytes = 0, retries = 0, backoff_ns = 0, first_byte_ns = 0, transfer_ns = 0, refused_ns = 0;
+  double first_reads = 0, first_read_ns = 0, repeated_reads = 0, repeated_read_ns = 0;
+  std::array<double, metrics::kRemoteAnswers> answers{};
+  HistogramFigures latency;
+  std::array<RemoteLoadFigures, metrics::RemoteLoadClasses::kCount> load{};
+};
+template <class Visit>
+constexpr void totals_of(Of<RemoteTotals>, Visit&& total) {
+  using Cell = metrics::RemoteCell;
+  total(&RemoteTotals::bytes, &Cell::bytes);
+  total(&RemoteTotals::retries, &Cell::retries);
+  total(&RemoteTotals::backoff_ns, &Cell::backoff_ns);
+  total(&RemoteTotals::first_byte_ns, &Cell::first_byte_ns);
+  total(&RemoteTotals::transfer_ns, &Cell::transfer_ns);
+  total(&RemoteTotals::refused_ns, &Cell::refused_ns);
+  total(&RemoteTotals::first_reads, &Cell::first_reads);
+  total(&RemoteTotals::first_read_ns, &Cell::first_read_ns);
+  total(&RemoteTotals::repeated_reads, &Cell::repeated_reads);
+  total(&RemoteTotals::repeated_read_ns, &Cell::repeated_read_ns);
+  total(&RemoteTotals::answers, &Cell::answers);
+  total(&RemoteTotals::latency, &Cell::latency);
+  total(&RemoteTotals::load, &Cell::load);
+}
+struct RemoteFigures : RemoteTotals {
+  std::uint32_t owner = 0;  ///< 1 + operator; RemoteCell::kOfNoOperator
+};
+
 struct CellTotals {
   std::uint64_t items = 0;
   std::uint64_t failures = 0;
@@ -288,6 +333,7 @@ struct SegmentFigures {
   std::vector<QueueFigures> queues;
   SinkFigures sink;
   HandoffFigures handoff;
+  std::vector<RemoteFigures> remotes;  ///< two may have one owner
 
   /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range
   /// are skipped, absurd totals are cut to what fits into the elapsed time.

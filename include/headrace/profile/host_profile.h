@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "headrace/profile/figure.h"
+#include "headrace/profile/remote_profile.h"
 
 namespace headrace::profile {
 
@@ -25,6 +26,7 @@ struct Host {
   std::optional<std::int64_t> shared_memory = std::nullopt;
   std::optional<double> gil_share;
   std::optional<std::int64_t> memory;
+  std::optional<Remote> remote = std::nullopt;
 };
 
 constexpr About about(Of<Host>) { return {"Host", "The machine."}; }
@@ -71,6 +73,8 @@ constexpr void figures_of(Of<Host>, Visit&& figure) {
          {"Probes that found the interpreter lock taken for 1 ms; only made while the process uses 0.6 cores "
           "and has busy workers in threads, else null."});
   figure("memory", &Host::memory, {"Resident memory of the run's processes.", &kBytes});
+  figure("remote", &Host::remote,
+         {"Requests to remote services that no operator made, as those of the training step; null: none."});
 }
 
 }  // namespace headrace::profile

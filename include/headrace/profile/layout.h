@@ -12,9 +12,11 @@
 //     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every one
 //     | occupancy bins     |  kMaxBins      x int64
 //     | host               |  1             x HostCell
+//     | remotes            |  kMaxRemotes   x RemoteCell, the requests of an operator to a remote service
 //     | tracks             |  kMaxTracks    x HistoryTrack, the history that timelines show, given out by need
 //     | history words      |  kHistoryWords x uint64, what the tracks hold
 //     | annotations        |  kMaxAnnotations x AnnotationName
+//     | remote traffic     |  1             x RemoteTraffic, what all requests share while they run
 //     +--------------------+ total_bytes (<= 8 MiB)
 //
 // The file has this size; memory is allocated for what is used of it (Segment). Every record is claimed by
@@ -37,22 +39,24 @@
 #include "headrace/metrics/loop_clock.h"
 #include "headrace/metrics/operator_cell.h"
 #include "headrace/metrics/queue_cell.h"
+#include "headrace/metrics/remote_cell.h"
 #include "headrace/metrics/sink_cell.h"
 #include "headrace/metrics/worker_cell.h"
 
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 14;
+inline constexpr std::uint32_t kLayoutVersion = 15;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
 inline constexpr std::uint32_t kMaxOperators = metrics::kLedgerOperators;
 inline constexpr std::uint32_t kMaxQueues = 64;
 inline constexpr std::uint32_t kMaxWorkers = 192;
-inline constexpr std::uint32_t kMaxCells = 631;
+inline constexpr std::uint32_t kMaxCells = 612;
 inline constexpr std::uint32_t kMaxBins = 38 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
+inline constexpr std::uint32_t kMaxRemotes = 28;
 inline constexpr std::uint32_t kMaxTracks = 128;
 inline constexpr std::uint32_t kHistoryWords = 79 * 1024;
 inline constexpr std::uint32_t kMaxAnnotations = 64;
@@ -180,9 +184,11 @@ enum class Section : std::uint32_t {
   cells,
   bins,
   host,
+  remotes,
   tracks,
   words,
   annotations,
+  remote_traffic,
   count
 };
 inline constexpr std::size_t kSections = static_cast<std::size_t>(Section::count);

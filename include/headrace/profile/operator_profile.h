@@ -11,6 +11,7 @@
 #include "headrace/profile/figure.h"
 #include "headrace/profile/latency.h"
 #include "headrace/profile/loader_model.h"
+#include "headrace/profile/remote_profile.h"
 #include "headrace/profile/word.h"
 
 namespace headrace::profile {
@@ -267,6 +268,7 @@ struct OperatorProfile {
   Word<Executor> executor;
   Word<Fidelity> fidelity;
   std::optional<Transfer> transfer;
+  std::optional<Remote> remote = std::nullopt;
   std::vector<Parameter> parameters;
   std::vector<FunctionShare> functions;
   std::vector<WorkerProfile> per_worker;
@@ -337,6 +339,8 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
           "`counter`: the loader's own figures. `inclusive`: its time contains what "
           "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
+  figure("remote", &OperatorProfile::remote,
+         {"Requests to a remote service, by clients that Headrace knows; null where it made none."});
   figure("parameters", &OperatorProfile::parameters,
          {"Parameters that set its number of workers or what each worker does."});
   figure("functions", &OperatorProfile::functions,

@@ -55,6 +55,12 @@ class Registry {
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);
 
+  /// The requests of an operator, by 1 + its id, or of no operator (RemoteCell::kOfNoOperator). Two processes that
+  /// ask at the same moment may get two cells: readers add them up.
+  metrics::RemoteCell* remote_cell(std::uint32_t owner) noexcept;
+  /// What all requests share; null if there is no room.
+  metrics::RemoteTraffic* remote_traffic() noexcept;
+
   /// The track of a loader's waits or batches; not bound if none is available.
   metrics::RangeHistory range_history(metrics::TrackKind kind, int loader);
   /// A queue is closed: its levels are kept up to here.

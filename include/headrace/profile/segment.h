@@ -60,6 +60,10 @@ class Segment {
   }
   metrics::HostCell& host() noexcept { return *section<metrics::HostCell>(Section::host); }
 
+  metrics::RemoteCell* remotes() noexcept { return section<metrics::RemoteCell>(Section::remotes); }
+  metrics::RemoteTraffic& remote_traffic() noexcept {
+    return *section<metrics::RemoteTraffic>(Section::remote_traffic);
+  }
   AnnotationName* annotations() noexcept { return section<AnnotationName>(Section::annotations); }
   metrics::HistoryStore history() noexcept;
 

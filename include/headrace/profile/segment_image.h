@@ -48,6 +48,7 @@ class SegmentImage {
   std::span<const metrics::OperatorCell> cells() const noexcept;
   std::span<const metrics::Relaxed<std::int64_t>> bins() const noexcept;
   const metrics::HostCell& host() const noexcept;
+  std::span<const metrics::RemoteCell> remotes() const noexcept;
   std::span<const metrics::HistoryTrack> tracks() const noexcept;
   std::span<const metrics::HistoryWord> words() const noexcept;
   std::span<const AnnotationName> annotations() const noexcept;

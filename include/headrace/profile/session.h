@@ -77,6 +77,10 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   metrics::WorkerCell* claim_worker(std::int64_t now);
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);
+  /// The requests of an operator to remote services (Registry::remote_cell), and what they share. Null: no room. No
+  /// lock: any thread, at any time.
+  metrics::RemoteCell* remote_cell(std::uint32_t owner) noexcept { return registry_.remote_cell(owner); }
+  metrics::RemoteTraffic* remote_traffic() noexcept { return registry_.remote_traffic(); }
   bool loop_running() const noexcept { return active_loops_.load(std::memory_order_relaxed) > 0; }
 
   // SinkSurroundings

@@ -260,6 +260,7 @@ void add_recording(PyObject* into) {
   add_transport(into);
   add_annotation(into);
   add_steps(into);
+  add_remote_calls(into);
   add_watched_batches(into);
   add_thread_calls(into);
   add_pipeline(into);

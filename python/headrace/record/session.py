@@ -13,6 +13,7 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import SegmentError, UsageError
+from headrace.record.remote import count_requests
 
 #: In the environment of scripts below `headrace run --ceiling`.
 CEILING = "HEADRACE_CEILING"
@@ -107,6 +108,7 @@ def open_session(
     native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank), unnamed)
     say_all(native.take_messages())
     watch_collections()
+    count_requests()
     return native
 
 
@@ -149,6 +151,7 @@ def join_run(live_path: str) -> bool:
     except SegmentError:
         return False
     watch_collections()
+    count_requests()
     return True
 
 

@@ -190,6 +190,79 @@ class Transfer:
 
 
 @dataclass
+class RemoteLoad:
+    """Successful answers by the number of requests that the run had in flight meanwhile, all processes
+    together; start-up included.
+    """
+
+    #: Answers before whose first byte about so many requests waited.
+    answers: int = 0
+    #: Mean number of these requests, itself included; 0: no answers.
+    waiting: float = 0.0
+    #: Mean time until the first byte of these answers. In proportion to `waiting`: the service computes, or
+    #: queues requests; constant: it is latency.
+    first_byte_s: float = 0.0
+    #: Answers beside whose body about so many others arrived.
+    transfers: int = 0
+    #: Mean number of these bodies, itself included; 0: none.
+    transferring: float = 0.0
+    #: Bytes of these bodies.
+    bytes: int = 0
+    #: Time from the first byte to the last, all together. Per byte, in proportion to `transferring`: they
+    #: share a full link; constant: each connection has its own rate.
+    transfer_s: float = 0.0
+
+
+@dataclass
+class Remote:
+    """Requests to a remote service (HTTP, object stores), start-up left out. Each attempt is one request."""
+
+    #: Attempts, answered or not.
+    requests: int = 0
+    #: Bytes of the answers' bodies, as they came over the network.
+    bytes: int = 0
+    #: Answered with a status below 300.
+    ok: int = 0
+    #: Answered with a status of 300 to 399.
+    redirects: int = 0
+    #: Answered with a status of 400 to 499, 429 left out.
+    client_errors: int = 0
+    #: Refused with status 429: the service limits the rate.
+    too_many_requests: int = 0
+    #: Answered with a status of 500 and more, 503 left out.
+    server_errors: int = 0
+    #: Refused with status 503: the service is overloaded, or slows down.
+    unavailable: int = 0
+    #: Without an answer: no connection, or it broke.
+    connection_errors: int = 0
+    #: Attempts of what had been refused just before.
+    retries: int = 0
+    #: Time between a refused attempt and the next one. A good part of the operator's `busy_s`: the service is
+    #: throttled, and more readers make that worse.
+    backoff_s: float = 0.0
+    #: Time in flight of attempts that were not answered with success.
+    refused_s: float = 0.0
+    #: Time from the request to the first byte of a successful answer, all together. Most of the latency: the
+    #: service or the way to it is slow, not the link full.
+    first_byte_s: float = 0.0
+    #: Time from the first byte to the last of successful answers, all together. The reader's own pauses while
+    #: it takes the body are in it.
+    transfer_s: float = 0.0
+    #: From the request to the last byte of a successful answer.
+    latency: Latency = field(default_factory=Latency)
+    #: Successful reads of what the run had not read before.
+    first_reads: int = 0
+    #: Latency of these, all together.
+    first_reads_s: float = 0.0
+    #: Successful reads of what the run had read before.
+    repeated_reads: int = 0
+    #: Latency of these, all together. Far less each than of first reads: a cache was cold.
+    repeated_reads_s: float = 0.0
+    #: How the answers depend on the number of requests in flight.
+    load: list[RemoteLoad] = field(default_factory=list)
+
+
+@dataclass
 class Parameter:
     """A parameter of the framework that changes an operator or a queue."""
 
@@ -352,6 +425,8 @@ class Operator:
     fidelity: str = ""
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
+    #: Requests to a remote service, by clients that Headrace knows; null where it made none.
+    remote: Remote | None = None
     #: Parameters that set its number of workers or what each worker does.
     parameters: list[Parameter] = field(default_factory=list)
     #: The functions that take most of its time, from a few batches of one worker; may be empty.
@@ -591,6 +666,8 @@ class Host:
     gil_share: float | None = None
     #: Resident memory of the run's processes.
     memory: int | None = None
+    #: Requests to remote services that no operator made, as those of the training step; null: none.
+    remote: Remote | None = None
 
 
 @dataclass

@@ -64,6 +64,10 @@ void clear_queue(metrics::QueueCell& queue) noexcept {
   zero_from<offsetof(metrics::QueueCell, begun)>(queue);
 }
 
+void clear_remote(metrics::RemoteCell& remote) noexcept {
+  zero_from<offsetof(metrics::RemoteCell, bytes)>(remote);
+}
+
 void forget_operators(metrics::SinkCell& sink) noexcept {
   for (auto* ledger : {&sink.ledger, &sink.ledger_order, &sink.ledger_waiting}) {
     for (auto& charged : *ledger) {

@@ -84,6 +84,23 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
   return -1;
 }
 
+metrics::RemoteCell* Registry::remote_cell(std::uint32_t owner) noexcept {
+  metrics::RemoteCell* cells = segment_.remotes();
+  for (std::uint32_t i = 0; i < given_out(Section::remotes); ++i) {
+    if (cells[i].owner.load(std::memory_order_relaxed) == owner) return &cells[i];
+  }
+  const int found = claim(&cells[0].owner, sizeof(metrics::RemoteCell), Section::remotes, 0, owner);
+  return found < 0 ? nullptr : &cells[found];
+}
+
+metrics::RemoteTraffic* Registry::remote_traffic() noexcept {
+  if (given_out(Section::remote_traffic) == 0) {
+    if (!segment_.back_record(Section::remote_traffic, 0)) return nullptr;
+    raise_high_water(segment_.header().high_water[static_cast<std::size_t>(Section::remote_traffic)], 1);
+  }
+  return &segment_.remote_traffic();
+}
+
 int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord* records = segment_.operators();
   const std::string_view kind = cut_at_character(spec.kind, records[0].kind.size() - 1);

@@ -202,6 +202,13 @@ void Registry::free_operator(std::uint32_t op) {
     std::atomic_thread_fence(std::memory_order_release);
     cell.owner.store(0);
   }
+  for (std::uint32_t i = 0; i < given_out(Section::remotes); ++i) {
+    metrics::RemoteCell& cell = segment_.remotes()[i];
+    if (cell.owner.load(std::memory_order_relaxed) != op + 1) continue;
+    clear_remote(cell);
+    // Release pairs with the acquire of the next claim: nobody reads the old figures there.
+    cell.owner.store(0, std::memory_order_release);
+  }
   segment_.operators()[op].life.store(life_of(RecordLife::free), std::memory_order_release);
 }
 

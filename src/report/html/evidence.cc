@@ -3,6 +3,7 @@
 
 #include "../loader_sections.h"
 #include "../printable.h"
+#include "../remote_wording.h"
 #include "../wording.h"
 #include "figures.h"
 #include "sections.h"
@@ -37,7 +38,9 @@ void write_evidence(Markup& out, const Subject& subject) {
   const std::string handoff = handoff_sentence(subject.profile);
   const std::vector<std::string> transfers = transfer_sentences(subject.profile);
   const std::vector<std::string>& notes = subject.profile.notes;
-  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && notes.empty()) return;
+  const std::vector<std::string> remote = remote_sentences(subject.profile);
+  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && remote.empty() && notes.empty())
+    return;
   const auto section = out.open("section", {{"class", "evidence"}});
   out.leaf("h2", "Evidence");
   {
@@ -45,6 +48,7 @@ void write_evidence(Markup& out, const Subject& subject) {
     for (const analysis::Evidence& one : diagnosis.evidence) write_sentence(out, name_of(one.rule), one.says);
     if (!handoff.empty()) write_sentence(out, "hand-off", handoff);
     for (const std::string& transfer : transfers) write_sentence(out, "transfer", transfer);
+    for (const std::string& requests : remote) write_sentence(out, "requests", requests);
     for (std::size_t i = 0; i < std::min(kMaxNotes, notes.size()); ++i) write_sentence(out, "note", notes[i]);
   }
   write_figures(out, diagnosis.evidence);

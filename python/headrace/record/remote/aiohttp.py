@@ -1,0 +1,64 @@
+"""`aiohttp`, which fsspec's http, s3fs (through aiobotocore) and gcsfs stand on."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from headrace.common.messages import warn_once
+from headrace.record.remote import calls
+
+
+def hook(library: ModuleType) -> None:
+    """Count from the request to the end of the body, redirects included."""
+    session, answer = library.ClientSession, library.ClientResponse
+    if not hasattr(session, "_request") or not hasattr(answer, "_response_eof"):
+        warn_once("requests of aiohttp are not counted: its ClientSession has changed")
+        return
+    request, at_eof, close = session._request, answer._response_eof, answer.close
+
+    async def _request(self: Any, method: str, str_or_url: Any, **kwargs: Any) -> Any:
+        target = _target(str_or_url, kwargs.get("params"), kwargs.get("headers"))
+        call = calls.begin(target)
+        if call is None:
+            return await request(self, method, str_or_url, **kwargs)
+        try:
+            response = await request(self, method, str_or_url, **kwargs)
+        except BaseException as error:
+            calls.refused(target)
+            if isinstance(error, library.ClientResponseError):
+                call.answered(error.status)
+            raise
+        call.answered(response.status)
+        if calls.is_refused(response.status):
+            calls.refused(target)
+        response._headrace_call = call
+        if response.closed:
+            _end(response)
+        return response
+
+    def _response_eof(self: Any) -> None:
+        _end(self)
+        at_eof(self)
+
+    def _close(self: Any) -> None:
+        _end(self)
+        close(self)
+
+    session._request = _request
+    answer._response_eof = _response_eof
+    answer.close = _close
+
+
+def _end(response: Any) -> None:
+    call = vars(response).pop("_headrace_call", None)
+    if call is not None:
+        call.ended(getattr(response.content, "total_bytes", 0))
+
+
+def _target(url: Any, params: Any, headers: Any) -> bytes:
+    asked = ""
+    for name in ("Range", "range"):
+        if headers is not None and name in headers:
+            asked = headers[name]
+    return f"{url} {params or ''} {asked}".encode()

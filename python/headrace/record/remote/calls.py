@@ -1,0 +1,55 @@
+"""One request: which operator it belongs to, and whether it repeats one that was refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextvars import ContextVar
+
+from headrace import _core
+
+#: The operator of the thread that waits for what an event loop's tasks do: they inherit its context.
+waiting_owner: ContextVar[int] = ContextVar("headrace_waiting_owner", default=0)
+
+#: Later, an attempt of the same is a new read, not a retry. No service asks for a longer pause.
+LONGEST_BACKOFF_NS = 60_000_000_000
+MAX_REFUSED = 1024
+
+#: What was refused: when, and the thread that may begin nothing else before it tries again (0: any).
+_refused: dict[bytes, tuple[int, int]] = {}
+
+
+def begin(target: bytes, in_one_thread: bool = False) -> _core.RemoteCall | None:
+    """A request for ``target``, which names the object (host, path, range). None: it is not recorded.
+
+    in_one_thread: the client does one request at a time in the calling thread, so a thread that asks for
+    something else has given up on what was refused.
+    """
+    if _refused:
+        pause = _pause_before(target, threading.get_ident() if in_one_thread else 0)
+        if pause:
+            return _core.RemoteCall.begin(waiting_owner.get(), target, True, pause)
+    return _core.RemoteCall.begin(waiting_owner.get(), target)
+
+
+def is_refused(status: int) -> bool:
+    """Whether clients try the same again: the rate is limited, or the service has failed."""
+    return status == 429 or status >= 500
+
+
+def refused(target: bytes, in_one_thread: bool = False) -> None:
+    """The request for ``target`` was refused, or had no answer."""
+    if len(_refused) >= MAX_REFUSED:
+        _refused.clear()
+    _refused[target] = (time.monotonic_ns(), threading.get_ident() if in_one_thread else 0)
+
+
+def _pause_before(target: bytes, thread: int) -> int:
+    found = _refused.pop(target, None)
+    if found is None:
+        if thread:
+            for other in [each for each, (_, its) in list(_refused.items()) if its == thread]:
+                _refused.pop(other, None)
+        return 0
+    pause = time.monotonic_ns() - found[0]
+    return pause if pause <= LONGEST_BACKOFF_NS else 0

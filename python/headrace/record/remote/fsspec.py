@@ -1,0 +1,32 @@
+"""`fsspec` runs requests in the event loop of a thread of its own: they are the waiting thread's."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+from headrace import _core
+from headrace.record.remote import calls
+
+#: Libraries whose modules took the function by name.
+_USERS = ("fsspec.", "s3fs", "gcsfs", "adlfs", "huggingface_hub.")
+
+
+def hook(library: ModuleType) -> None:
+    """A task inherits the context of the thread that hands it to the loop."""
+    wait_for = library.sync
+
+    @functools.wraps(wait_for)
+    def sync(*args: Any, **kwargs: Any) -> Any:
+        token = calls.waiting_owner.set(_core.remote_owner())
+        try:
+            return wait_for(*args, **kwargs)
+        finally:
+            calls.waiting_owner.reset(token)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_USERS) and vars(module).get("sync") is wait_for:
+            module.sync = sync  # type: ignore[attr-defined]
+    library.sync = sync  # type: ignore[attr-defined]

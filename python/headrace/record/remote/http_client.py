@@ -1,0 +1,86 @@
+"""`http.client`, which urllib, urllib3, requests, botocore and google-cloud-storage stand on."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from headrace.common.messages import warn_once
+from headrace.record.remote import calls
+
+#: Names of the library's own that have no documented counterpart.
+_PRIVATE = ("_close_conn", "_safe_read")
+
+
+def hook(client: ModuleType) -> None:
+    """Count from the request's headers to the last byte of the body."""
+    connection, answer = client.HTTPConnection, client.HTTPResponse
+    if not all(hasattr(answer, name) for name in _PRIVATE):
+        warn_once("requests of http.client are not counted: its HTTPResponse has changed")
+        return
+    send_headers, get_response = connection.endheaders, connection.getresponse
+    close_body, read_exactly = answer._close_conn, answer._safe_read
+
+    def endheaders(self: Any, *args: Any, **kwargs: Any) -> Any:
+        target = _target(self)
+        call = calls.begin(target, in_one_thread=True)
+        if call is None:
+            return send_headers(self, *args, **kwargs)
+        try:
+            result = send_headers(self, *args, **kwargs)
+        except BaseException:
+            calls.refused(target, in_one_thread=True)
+            raise
+        self._headrace_call = call, target
+        return result
+
+    def getresponse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        call, target = self.__dict__.pop("_headrace_call", (None, b""))
+        if call is None:
+            return get_response(self, *args, **kwargs)
+        try:
+            response = get_response(self, *args, **kwargs)
+        except BaseException:
+            calls.refused(target, in_one_thread=True)
+            raise
+        status = response.status
+        call.answered(status)
+        if status >= 429 and calls.is_refused(status):
+            calls.refused(target, in_one_thread=True)
+        if response.fp is None or response.length == 0:
+            call.ended(0)
+        else:
+            response._headrace_call = call, response.length
+        return response
+
+    def _close_conn(self: Any) -> None:
+        call, length = self.__dict__.pop("_headrace_call", (None, None))
+        try:
+            close_body(self)
+        finally:
+            if call is not None:
+                read = self.__dict__.get("_headrace_bytes", 0)
+                call.ended(read if length is None else length - (self.length or 0))
+
+    def _safe_read(self: Any, amt: int) -> Any:
+        data = read_exactly(self, amt)
+        if self.chunked:  # its length is not in the headers
+            self._headrace_bytes = self.__dict__.get("_headrace_bytes", 0) + len(data)
+        return data
+
+    connection.endheaders = endheaders
+    connection.getresponse = getresponse
+    answer._close_conn = _close_conn
+    answer._safe_read = _safe_read
+
+
+def _target(connection: Any) -> bytes:
+    """Host, request line and range, from the headers that are about to be sent."""
+    host = connection.__dict__.get("_headrace_host")
+    if host is None:
+        host = connection._headrace_host = f"{connection.host}:{connection.port} ".encode()
+    lines = connection.__dict__.get("_buffer") or [b"?"]
+    target: bytes = host + lines[0]
+    if b"ange: bytes=" in b"\n".join(lines):  # most requests have none, and this is all that they cost
+        target += b"".join(line for line in lines[1:] if line[:6].lower() == b"range:")
+    return target

@@ -1,0 +1,55 @@
+"""`obstore`, a client in Rust: its calls are counted, so first byte and retries inside of it are not seen."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any
+
+from headrace.record.remote import calls
+
+#: Calls that return what they read; each has an async twin.
+_READS = ("get_range", "get_ranges", "head")
+
+
+def hook(library: ModuleType) -> None:
+    """Each call is one request."""
+    for name in _READS:
+        if hasattr(library, name):
+            setattr(library, name, _counted(getattr(library, name)))
+        if hasattr(library, f"{name}_async"):
+            setattr(library, f"{name}_async", _counted_async(getattr(library, f"{name}_async")))
+
+
+def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    return f"{args[1:]} {kwargs}".encode()
+
+
+def _size(result: Any) -> int:
+    parts = result if isinstance(result, list) else [result]
+    return sum(len(part) for part in parts if hasattr(part, "__len__") and not isinstance(part, dict))
+
+
+def _done(call: Any, result: Any) -> Any:
+    call.answered(200)
+    call.ended(_size(result))
+    return result
+
+
+def _counted(function: Any) -> Any:
+    @functools.wraps(function)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        call = calls.begin(_target(args, kwargs), in_one_thread=True)
+        return function(*args, **kwargs) if call is None else _done(call, function(*args, **kwargs))
+
+    return read
+
+
+def _counted_async(function: Any) -> Any:
+    @functools.wraps(function)
+    async def read(*args: Any, **kwargs: Any) -> Any:
+        call = calls.begin(_target(args, kwargs))
+        result = await function(*args, **kwargs)
+        return result if call is None else _done(call, result)
+
+    return read

@@ -1,0 +1,67 @@
+#include "profile/snapshot_remote.h"
+
+#include "profile/shares.h"
+#include "profile/totals.h"
+
+namespace headrace::profile {
+namespace {
+
+std::uint64_t whole(double count) { return static_cast<std::uint64_t>(count); }
+
+double mean(double sum, double count) { return count > 0 ? sum / count : 0; }
+
+std::vector<RemoteLoad> load_of(const RemoteTotals& total) {
+  constexpr double kMilli = 1e-3;
+  std::vector<RemoteLoad> rows;
+  for (const RemoteLoadFigures& load : total.load) {
+    if (load.answers <= 0 && load.transfers <= 0) continue;
+    RemoteLoad row;
+    row.answers = whole(load.answers);
+    row.waiting = mean(load.waiting_milli * kMilli, load.answers);
+    row.first_byte_s = mean(load.first_byte_ns * kSecond, load.answers);
+    row.transfers = whole(load.transfers);
+    row.transferring = mean(load.transferring_milli * kMilli, load.transfers);
+    row.bytes = whole(load.bytes);
+    row.transfer_s = load.transfer_ns * kSecond;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t owner) {
+  RemoteTotals total;
+  for (const RemoteFigures& remote : figures.remotes) {
+    if (remote.owner == owner) add<RemoteTotals>(total, remote);
+  }
+  const auto answers = [&](metrics::RemoteAnswer answer) {
+    return whole(total.answers[static_cast<std::size_t>(answer)]);
+  };
+  using enum metrics::RemoteAnswer;
+  Remote remote;
+  for (const double count : total.answers) remote.requests += whole(count);
+  if (remote.requests == 0) return std::nullopt;
+  remote.bytes = whole(total.bytes);
+  remote.ok = answers(ok);
+  remote.redirects = answers(redirect);
+  remote.client_errors = answers(client_error);
+  remote.too_many_requests = answers(too_many);
+  remote.server_errors = answers(server_error);
+  remote.unavailable = answers(unavailable);
+  remote.connection_errors = answers(no_connection);
+  remote.retries = whole(total.retries);
+  remote.backoff_s = total.backoff_ns * kSecond;
+  remote.refused_s = total.refused_ns * kSecond;
+  remote.first_byte_s = total.first_byte_ns * kSecond;
+  remote.transfer_s = total.transfer_ns * kSecond;
+  remote.latency = total.latency.latency();
+  remote.first_reads = whole(total.first_reads);
+  remote.first_reads_s = total.first_read_ns * kSecond;
+  remote.repeated_reads = whole(total.repeated_reads);
+  remote.repeated_reads_s = total.repeated_read_ns * kSecond;
+  remote.load = load_of(total);
+  return remote;
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,271 @@
+"""Requests to remote services: counted by client, charged to the operator that waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+import headrace as hr
+
+SIZE = 1000
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    """`/ok/...`: SIZE bytes; `/once/...`: 503 at the first attempt; `/chunked/...`: SIZE bytes in chunks."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[set[str]] = set()
+
+    def do_GET(self) -> None:
+        kind = self.path.split("/")[1]
+        if kind == "once" and self.path not in self.seen:
+            self.seen.add(self.path)
+            self.send_response(503)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif kind == "chunked":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            half = b"x" * (SIZE // 2)
+            self.wfile.write(b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(half), half, len(half), half))
+        else:
+            self.send_response(404 if kind == "missing" else 200)
+            self.send_header("Content-Length", str(SIZE))
+            self.end_headers()
+            self.wfile.write(b"x" * SIZE)
+
+    def log_message(self, *args: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def _urllib() -> Callable[[str], bytes]:
+    def read(url: str) -> bytes:
+        with urllib.request.urlopen(url) as answer:
+            return bytes(answer.read())
+
+    return read
+
+
+def _urllib3() -> Callable[[str], bytes]:
+    pool = pytest.importorskip("urllib3").PoolManager(retries=False)
+    return lambda url: pool.request("GET", url).data
+
+
+def _requests() -> Callable[[str], bytes]:
+    session = pytest.importorskip("requests").Session()
+    return lambda url: session.get(url).content
+
+
+def _httpx() -> Callable[[str], bytes]:
+    client = pytest.importorskip("httpx2").Client()
+    return lambda url: client.get(url).content
+
+
+def _httpx_in_a_loop() -> Callable[[str], bytes]:
+    httpx = pytest.importorskip("httpx2")
+
+    async def get(url: str) -> bytes:
+        async with httpx.AsyncClient() as client:
+            return bytes((await client.get(url)).content)
+
+    return lambda url: asyncio.run(get(url))
+
+
+def _aiohttp() -> Callable[[str], bytes]:
+    aiohttp = pytest.importorskip("aiohttp")
+
+    async def get(url: str) -> bytes:
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            return bytes(await answer.read())
+
+    return lambda url: asyncio.run(get(url))
+
+
+def _fsspec() -> Callable[[str], bytes]:
+    pytest.importorskip("aiohttp")
+    files = pytest.importorskip("fsspec").filesystem("http")
+    return lambda url: files.cat_file(url)
+
+
+CLIENTS = [_urllib, _urllib3, _requests, _httpx, _httpx_in_a_loop, _aiohttp, _fsspec]
+
+
+def remote_of(report: hr.Report, name: str = "read") -> Any:
+    return next(op for op in report.profile.operators if op.name == name).remote
+
+
+def loop_over(urls: list[str], read: Callable[[str], Any], workers: int = 0) -> hr.Report:
+    """Reads ``urls`` in an operator called "read"."""
+
+    @hr.operator(name="read")
+    def body(url: str) -> Any:
+        return read(url)
+
+    source: Any = map(body, urls) if workers == 0 else hr.source(urls).map(body, workers=workers)
+    loop: Any = hr.wrap(source)
+    for _ in loop:
+        pass
+    return loop.report()  # type: ignore[no-any-return]
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("kind", ["ok", "chunked"])
+def test_each_request_is_counted_once(store: str, client: Callable[[], Any], kind: str) -> None:
+    read = client()
+    report = loop_over([f"{store}/{kind}/{number}" for number in range(11)], read)
+    remote = remote_of(report)
+    # What came before the first batch is start-up.
+    assert (remote.requests, remote.ok) == (10, 10)
+    assert remote.bytes == pytest.approx(10 * SIZE, abs=10 * 10)
+    assert remote.latency.count == 10
+    assert 0 < remote.first_byte_s <= remote.latency.mean_s * 10
+    assert (remote.first_reads, remote.repeated_reads, remote.retries) == (10, 0, 0)
+    assert sum(row.answers for row in remote.load) == 11
+    assert report.profile.host.remote is None
+
+
+@pytest.mark.usefixtures("run")
+def test_a_refused_read_and_the_pause_before_its_retry(store: str) -> None:
+    pause_s = 0.02
+
+    def read(url: str) -> bytes:
+        try:
+            return bytes(urllib.request.urlopen(url).read())
+        except urllib.error.HTTPError as error:
+            error.close()
+            threading.Event().wait(pause_s)
+            return bytes(urllib.request.urlopen(url).read())
+
+    remote = remote_of(loop_over([f"{store}/once/a{number}" for number in range(6)], read))
+    assert (remote.requests, remote.ok, remote.unavailable, remote.retries) == (10, 5, 5, 5)
+    assert remote.backoff_s >= 5 * pause_s
+    assert remote.refused_s > 0
+
+
+@pytest.mark.usefixtures("run")
+def test_a_retry_of_urllib3(store: str) -> None:
+    urllib3 = pytest.importorskip("urllib3")
+    retry = urllib3.Retry(3, backoff_factor=0.01, status_forcelist=[503])
+    pool = urllib3.PoolManager(retries=retry)
+    urls = [f"{store}/once/b{number}" for number in range(6)]
+    remote = remote_of(loop_over(urls, lambda url: pool.request("GET", url).data))
+    assert (remote.ok, remote.unavailable, remote.retries) == (5, 5, 5)
+
+
+@pytest.mark.usefixtures("run")
+def test_what_is_read_again_and_what_is_missing(store: str) -> None:
+    def read(url: str) -> bytes | None:
+        try:
+            return bytes(urllib.request.urlopen(url).read())
+        except urllib.error.HTTPError as error:
+            error.close()
+            return None
+
+    urls = [f"{store}/ok/c{number % 4}" for number in range(9)] + [f"{store}/missing/c"]
+    remote = remote_of(loop_over(urls, read))
+    assert (remote.first_reads, remote.repeated_reads, remote.client_errors) == (3, 5, 1)
+
+
+@pytest.mark.usefixtures("run")
+def test_parts_of_one_object_are_different_reads(store: str) -> None:
+    def read(part: str) -> bytes:
+        request = urllib.request.Request(f"{store}/ok/parts", headers={"Range": f"bytes={part}"})
+        return bytes(urllib.request.urlopen(request).read())
+
+    remote = remote_of(loop_over(["0-9", "10-19", "20-29", "0-9"], read))
+    assert (remote.first_reads, remote.repeated_reads) == (2, 1)
+
+
+@pytest.mark.usefixtures("run")
+def test_no_server_at_all() -> None:
+    def read(number: int) -> None:
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen("http://127.0.0.1:1/none")
+
+    remote = remote_of(loop_over(list(range(4)), read))  # type: ignore[arg-type]
+    assert (remote.requests, remote.connection_errors) == (3, 3)
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("client", [_urllib, _fsspec])
+def test_threads_of_a_pipeline(store: str, client: Callable[[], Any]) -> None:
+    report = loop_over([f"{store}/ok/{number}" for number in range(40)], client(), workers=3)
+    assert sum(row.answers for row in remote_of(report).load) == 40
+    assert report.profile.host.remote is None
+
+
+@pytest.mark.usefixtures("run")
+def test_a_pool_inside_of_an_operator(store: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    read = _urllib()
+    with ThreadPoolExecutor(2) as pool:
+        parts = [f"{store}/ok/{part}" for part in range(2)]
+        report = loop_over([store] * 6, lambda _: list(pool.map(read, parts)))
+    assert remote_of(report).requests == 10
+
+
+@pytest.mark.usefixtures("run")
+def test_requests_of_the_training_step_are_no_operators(store: str) -> None:
+    read = _urllib()
+    loop: Any = hr.wrap(list(range(8)))
+    for number in loop:
+        read(f"{store}/ok/{number}")
+    report = loop.report()
+    assert report.profile.host.remote.requests == 8
+    assert all(op.remote is None for op in report.profile.operators)
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_dataloader(store: str, method: str) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    loader = data.DataLoader(Objects(store), batch_size=4, num_workers=2, multiprocessing_context=method)
+    loop: Any = hr.wrap(loader)
+    for _ in loop:
+        pass
+    remote = [op.remote for op in loop.report().profile.operators if op.remote is not None]
+    assert len(remote) == 1
+    assert sum(row.answers for row in remote[0].load) == 40
+
+
+class Objects:
+    """A dataset that imports its client where it reads."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> int:
+        return len(_urllib()(f"{self.store}/ok/{index}"))
+
+
+def test_a_client_that_has_changed_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    from types import SimpleNamespace
+
+    from headrace.record.remote import http_client
+
+    class Bare: ...
+
+    http_client.hook(SimpleNamespace(HTTPConnection=Bare, HTTPResponse=Bare))  # type: ignore[arg-type]
+    assert "its HTTPResponse has changed" in caplog.text
+    assert not hasattr(Bare, "getresponse")
