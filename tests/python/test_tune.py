@@ -27,7 +27,7 @@ class FakeReport:
             model=SimpleNamespace(stages=[SimpleNamespace(workers=workers)], parameters=[parameter]),
             sink=SimpleNamespace(wait_share=0.5),
         )
-        self.diagnosis = SimpleNamespace(advice=[])
+        self.diagnosis = SimpleNamespace(cause=None, advice=[])
         points = [(n, s, s, s, "map") for n in range(1, 9) if (s := predict(n)) is not None]
         self._parsed = SimpleNamespace(curve=lambda: ("num_workers", workers, points))
 
@@ -62,6 +62,16 @@ def test_goes_to_the_fastest() -> None:
     assert outcome.start_s == pytest.approx(0.1)
     assert outcome.best_s == pytest.approx(0.025)
     assert "no further change" in outcome.reason
+
+
+def test_a_service_that_serves_no_more_gets_no_more_readers() -> None:
+    report: Any = FakeReport(2, lambda n: None)
+    report.diagnosis.cause = "remote_storage"
+    assert [each.changes for each in candidates(report, lambda _: True)] == [{"num_workers": 1}]
+    report.diagnosis.advice = [
+        SimpleNamespace(parameter="num_workers", to=4, predicted_step_s=None, low=None, high=None)
+    ]
+    assert {"num_workers": 4} in [each.changes for each in candidates(report, lambda _: True)]
 
 
 def test_predictions_that_were_wrong_are_corrected() -> None:

@@ -61,6 +61,11 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("cpu.throttled_share", all.cpu.throttled_share);
   visit("storage.waits_share", all.storage.waits_share);
   visit("storage.lock_share", all.storage.lock_share);
+  visit("remote.waits_share", all.remote.waits_share);
+  visit("remote.refused_share", all.remote.refused_share);
+  visit("remote.lost_share", all.remote.lost_share);
+  visit("remote.load_exponent", all.remote.load_exponent);
+  visit("remote.cold_ratio", all.remote.cold_ratio);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
   visit("oversubscribed.threads_per_core", all.oversubscribed.threads_per_core);
   visit("oversubscribed.queueing_share", all.oversubscribed.queueing_share);

@@ -374,9 +374,19 @@ def _neighbours(report: Report) -> list[tuple[str, int]]:
         near = [now * 2, now + 1, now - 1, now // 2] if sets == "workers" else [now * 2, now // 2]
         for each in dict.fromkeys(near):
             within = (least or 0) <= each <= (most if largest is None else min(most, largest))
-            if each != now and within:
+            if each != now and within and not _loads_in_vain(report, name, each > now):
                 found.append((name, each))
     return found
+
+
+def _loads_in_vain(report: Report, parameter: str, more: bool) -> bool:
+    """More requests for a remote service that serves no more: then its verdict advises no readers."""
+    diagnosis = report.diagnosis
+    return (
+        more
+        and diagnosis.cause == "remote_storage"
+        and all(row.parameter != parameter for row in diagnosis.advice)
+    )
 
 
 def unchanged_step(report: Report, candidate: Candidate) -> float | None:

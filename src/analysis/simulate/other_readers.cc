@@ -5,6 +5,7 @@
 
 #include "../read/numbers.h"
 #include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/read/remote_reads.h"
 #include "headrace/analysis/read/shared_waits.h"
 #include "headrace/analysis/read/thresholds.h"
 
@@ -15,7 +16,8 @@ namespace {
 bool waits_for_shared(const profile::OperatorProfile& op) {
   const StorageThresholds thresholds;
   return ratio(op.storage_wait_s.value_or(0), op.busy_s) >= thresholds.waits_share ||
-         peer_share(op) >= thresholds.waits_share || lock_share(op) >= thresholds.lock_share;
+         reads_remotely(op, RemoteThresholds{}) || peer_share(op) >= thresholds.waits_share ||
+         lock_share(op) >= thresholds.lock_share;
 }
 
 /// Of a loader, all operators in its workers move with their number.
@@ -29,7 +31,29 @@ bool changes_readers(const profile::Profile& profile, const Change& change) {
   });
 }
 
+/// More of them than now.
+bool adds_readers(const profile::Profile& profile, const Change& change) {
+  if (change.kind != Change::Kind::kWorkers && change.kind != Change::Kind::kProcesses) return false;
+  const std::optional<Loader> loader = loader_of(profile);
+  if (loader) return change.to > std::max(1, loader->workers);
+  const auto index = static_cast<std::size_t>(change.index);
+  return change.index >= 0 && index < profile.operators.size() &&
+         change.to > profile.operators[index].workers;
+}
+
 }  // namespace
+
+std::string more_readers_in_vain(const profile::Profile& profile, const std::vector<Change>& changes) {
+  const std::optional<Loader> loader = loader_of(profile);
+  for (const Change& change : changes) {
+    if (!adds_readers(profile, change)) continue;
+    const std::vector<int> moved = loader ? loader->in_workers : std::vector<int>{change.index};
+    for (const int op : moved) {
+      if (std::string why = why_no_more_readers(profile, op); !why.empty()) return why;
+    }
+  }
+  return "";
+}
 
 void widen_for_shared_waits(const profile::Profile& profile, const std::vector<Change>& changes,
                             Prediction& prediction) {

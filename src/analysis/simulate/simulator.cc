@@ -244,6 +244,7 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const std::optional<Loader> loader = loader_of(profile);
   if (nothing_recorded(profile, loader)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
+  if (std::string why = more_readers_in_vain(profile, changes); !why.empty()) return abstain(std::move(why));
   if (std::string why = unknown_pools(profile, loader, changes); !why.empty()) return abstain(std::move(why));
   const profile::OperatorProfile* const threads = loader ? nullptr : changes_threads(profile, changes);
   if (threads != nullptr && hands_over_often(profile, *threads)) return abstain(kHandsOverOften);

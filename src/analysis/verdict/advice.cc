@@ -9,6 +9,7 @@
 #include "../read/numbers.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/read/demand.h"
+#include "headrace/analysis/read/remote_reads.h"
 #include "headrace/analysis/read/shared_waits.h"
 #include "headrace/analysis/read/thresholds.h"
 #include "headrace/analysis/verdict/loader_advice.h"
@@ -193,6 +194,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const bool is_fixed =
       profile.model && !loader && parameter_that_sets(op.parameters, profile::Quantity::workers) == nullptr;
   if (is_fixed) return rows;  // by the framework
+  if (!serves_more_readers(profile, index)) return rows;
   const profile::Parameter widens = parameter_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
   const double limit = std::min<double>(widens.max.value_or(kMaxAdvisedWorkers), kMaxAdvisedWorkers);

@@ -130,6 +130,20 @@ struct StorageThresholds {
   double lock_share = 0.2;
 };
 
+/// Does the operator wait for a remote service, and would the service serve more readers?
+struct RemoteThresholds {
+  /// Share of its busy time in requests and in the pauses after refused ones.
+  double waits_share = 0.5;
+  /// Of the requests: refused because of load, or failed in the service. One refusal in a hundred costs little.
+  double refused_share = 0.05;
+  /// Of its busy time: refused attempts and the pauses after them.
+  double lost_share = 0.1;
+  /// Exponent with which times grow with the requests in flight: 1 for a full link or a busy service, 0 for latency.
+  double load_exponent = 0.6;
+  /// Cold reads are slow if they take so many times what repeated ones take.
+  double cold_ratio = 1.5;
+};
+
 /// Do worker processes and the threads of their libraries exceed the cores?
 struct OversubscribedThresholds {
   double elsewhere_share = 0.3;   ///< of their CPU time, in threads that run no operator
@@ -203,6 +217,7 @@ struct Thresholds {
   WorkerThresholds worker;
   CpuThresholds cpu;
   StorageThresholds storage;
+  RemoteThresholds remote;
   OversubscribedThresholds oversubscribed;
   PinnedThresholds pinned;
   MemoryThresholds memory;

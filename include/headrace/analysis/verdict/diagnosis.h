@@ -32,6 +32,7 @@ enum class Cause : std::uint8_t {
   slow_worker,
   slow_rank,
   memory_pressure,
+  remote_storage,
   storage_bound,
   shared_resource,
   gc_pause,
@@ -52,12 +53,12 @@ enum class Cause : std::uint8_t {
 constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
-constexpr std::array<std::string_view, 22> names_of(Cause) noexcept {
-  return {"startup",         "transient_stall", "pauses",         "alternating",     "slow_worker",
-          "slow_rank",       "memory_pressure", "storage_bound",  "shared_resource", "gc_pause",
-          "slow_samples",    "gil_contention",  "oversubscribed", "pinned",          "cpu_saturated",
-          "shard_imbalance", "handoff",         "transfer",       "variance",        "no_overlap",
-          "serial_operator", "too_few_workers"};
+constexpr std::array<std::string_view, 23> names_of(Cause) noexcept {
+  return {"startup",       "transient_stall", "pauses",         "alternating",    "slow_worker",
+          "slow_rank",     "memory_pressure", "remote_storage", "storage_bound",  "shared_resource",
+          "gc_pause",      "slow_samples",    "gil_contention", "oversubscribed", "pinned",
+          "cpu_saturated", "shard_imbalance", "handoff",        "transfer",       "variance",
+          "no_overlap",    "serial_operator", "too_few_workers"};
 }
 
 /// The training loop waits for its input, all of the time or some of it.

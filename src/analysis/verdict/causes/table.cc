@@ -13,6 +13,7 @@ std::optional<Finding> judge_alternating(const Case& facts);
 std::optional<Finding> judge_slow_worker(const Case& facts);
 std::optional<Finding> judge_slow_rank(const Case& facts);
 std::optional<Finding> judge_memory_pressure(const Case& facts);
+std::optional<Finding> judge_remote_storage(const Case& facts);
 std::optional<Finding> judge_storage_bound(const Case& facts);
 std::optional<Finding> judge_shared_resource(const Case& facts);
 std::optional<Finding> judge_gc_pause(const Case& facts);
@@ -47,6 +48,7 @@ constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
     {.cause = Cause::slow_worker, .judge = judge_slow_worker},
     {.cause = Cause::slow_rank, .judge = judge_slow_rank},
     {.cause = Cause::memory_pressure, .judge = judge_memory_pressure},
+    {.cause = Cause::remote_storage, .judge = judge_remote_storage},
     {.cause = Cause::storage_bound, .judge = judge_storage_bound},
     {.cause = Cause::shared_resource, .judge = judge_shared_resource},
     {.cause = Cause::gc_pause, .judge = judge_gc_pause},

@@ -1,0 +1,48 @@
+// What an operator's requests to a remote service say of the service: whether it refuses them, whether a link or the
+// service is full, or whether each answer just takes its time.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headrace/analysis/read/thresholds.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// What limits the requests.
+enum class RemoteLimit {
+  kNone,       ///< the operator makes none, or they take little of its time
+  kLatency,    ///< each answer takes its time, however many are in flight
+  kLink,       ///< the bodies share a link that is full
+  kService,    ///< the service answers more slowly the more requests wait
+  kThrottled,  ///< it refuses requests
+};
+
+struct RemoteReads {
+  RemoteLimit limit = RemoteLimit::kNone;
+  double waits_share = 0;  ///< of the operator's busy time: in requests, and in the pauses after refused ones
+  double refused_share = 0;   ///< of the requests: status 429, and 500 and more
+  double lost_share = 0;      ///< of the busy time: refused requests and the pauses after them
+  double transfer_share = 0;  ///< of the answers' time: from the first byte to the last
+  double in_flight = 0;       ///< mean number of requests of the run while it makes one
+  double bytes_per_s = 0;     ///< of all readers
+  double requests_per_s = 0;  ///< of all readers
+  /// Times grow with the requests in flight to this power; empty where too few different numbers were in flight.
+  std::optional<double> load_exponent;
+  double cold_ratio = 0;  ///< latency of first reads / of repeated ones; 0: unknown
+};
+
+/// `op`: index into the profile's operators.
+RemoteReads remote_reads(const profile::Profile& profile, int op, const RemoteThresholds& thresholds);
+
+/// A good part of its time goes into requests.
+bool reads_remotely(const profile::OperatorProfile& op, const RemoteThresholds& thresholds);
+
+/// Whether more readers of operator `op` may gain something, as far as its requests tell.
+bool serves_more_readers(const profile::Profile& profile, int op);
+
+/// Why not, in a sentence for a prediction that abstains; "" if they may.
+std::string why_no_more_readers(const profile::Profile& profile, int op);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,142 @@
+// The operator waits for a remote service: for its latency, for a full link, or because the service refuses requests.
+#include <cmath>
+
+#include "headrace/analysis/read/remote_reads.h"
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Without a comparison of different loads, the service's limit is a guess.
+constexpr double kLimitUnknown = 0.8;
+
+std::string rate_of(const RemoteReads& reads) { return memory_size(reads.bytes_per_s) + "/s"; }
+
+double per_batch(const Case& facts, double total) {
+  return ratio(total, static_cast<double>(facts.profile.sink.steps));
+}
+
+Evidence evidence_of(const Case& facts, const RemoteReads& reads) {
+  const profile::Remote& remote = *facts.op().remote;
+  std::string says =
+      facts.op().name + " spends " + percent(reads.waits_share) +
+      " of its time in requests to a remote service: " +
+      as_written(std::round(per_batch(facts, static_cast<double>(remote.requests)) * 10) / 10) +
+      " a batch, latency " + duration(remote.latency.p50_s) + " (p90 " + duration(remote.latency.p90_s) +
+      "), " + rate_of(reads) + " over all readers";
+  if (reads.in_flight > 0)
+    says += ", " + as_written(std::round(reads.in_flight * 10) / 10) + " in flight on average";
+  if (reads.refused_share > 0) says += "; " + percent(reads.refused_share) + " of the requests were refused";
+  if (remote.backoff_s > 0)
+    says += "; pauses after refused ones took " + percent(ratio(remote.backoff_s, facts.op().busy_s)) +
+            " of its time";
+  if (reads.cold_ratio >= facts.thresholds.remote.cold_ratio)
+    says += "; first reads took " + as_written(std::round(reads.cold_ratio * 10) / 10) +
+            " times as long as repeated ones (a cold cache)";
+  Evidence evidence = cause_evidence(std::move(says), {{"remote_share", reads.waits_share},
+                                                       {"requests", static_cast<double>(remote.requests)},
+                                                       {"refused_share", reads.refused_share},
+                                                       {"lost_share", reads.lost_share},
+                                                       {"transfer_share", reads.transfer_share},
+                                                       {"in_flight", reads.in_flight},
+                                                       {"bytes_per_s", reads.bytes_per_s},
+                                                       {"latency_p50_s", remote.latency.p50_s},
+                                                       {"cold_ratio", reads.cold_ratio}});
+  if (reads.load_exponent) evidence.figures["load_exponent"] = *reads.load_exponent;
+  return evidence;
+}
+
+/// Nothing here sets a parameter that sends more requests.
+void advise_when_throttled(const Case& facts, const RemoteReads& reads, Finding& finding) {
+  finding.headline = "the remote service refuses the requests of " + facts.op().name;
+  finding.advice.push_back(with_shorter_items(
+      facts,
+      in_words("send fewer requests: keep what is read in a local cache, or pack it into larger objects; "
+               "predicted: without refused requests and the pauses after them"),
+      reads.lost_share));
+  finding.advice.push_back(
+      in_words("do not add readers: the service refuses " + percent(reads.refused_share) + " of " +
+               as_written(std::round(reads.requests_per_s * 10) / 10) +
+               " requests a second, and each reader more raises that load; fewer readers, or longer pauses "
+               "after a refusal (with jitter), lose fewer attempts"));
+}
+
+void advise_when_link_is_full(const Case& facts, const RemoteReads& reads, Finding& finding) {
+  constexpr double kHalf = 0.5;
+  finding.headline = "the link to the remote service of " + facts.op().name + " is full";
+  finding.evidence.says +=
+      "; a byte takes the longer the more answers arrive at once, so they share the link";
+  finding.advice.push_back(with_shorter_items(
+      facts,
+      in_words(
+          "read fewer bytes (compression, smaller samples, only the columns that are used), or keep them "
+          "in a local cache; more readers gain nothing; predicted: with half of the bytes"),
+      kHalf * reads.waits_share * reads.transfer_share));
+}
+
+void advise_when_service_is_busy(const Case& facts, const RemoteReads& reads, Finding& finding) {
+  finding.headline = "the remote service of " + facts.op().name + " is busy";
+  finding.evidence.says +=
+      "; the first byte takes the longer the more requests wait, so the service works on few at a time";
+  finding.advice.push_back(with_shorter_items(
+      facts,
+      in_words("make the service answer faster (more capacity there, less work per request), or keep its "
+               "answers in a local cache; more readers gain nothing; predicted: with answers from a cache"),
+      reads.waits_share));
+}
+
+void advise_when_latency_bound(const Case& facts, const RemoteReads& reads, Finding& finding) {
+  finding.headline = facts.op().name + " waits for the latency of a remote service";
+  if (!reads.load_exponent) finding.certainty = kLimitUnknown;
+  for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
+    std::optional<Finding> other = rule_of(without).judge(facts);
+    if (!other || other->advice.empty()) continue;
+    for (Advice& advice : other->advice) {
+      if (!reads.load_exponent && advice.text.find("; if what answers") == std::string::npos)
+        advice.text += "; if the service answers that many at once";
+      finding.advice.push_back(std::move(advice));
+    }
+    break;
+  }
+  if (reads.cold_ratio >= facts.thresholds.remote.cold_ratio) {
+    const profile::Remote& remote = *facts.op().remote;
+    const double slower_s = remote.first_reads_s * (1 - 1 / reads.cold_ratio);
+    finding.advice.push_back(with_shorter_items(
+        facts,
+        in_words("read once before the training (warm the cache), or keep a local copy; predicted: with all "
+                 "reads as fast as repeated ones"),
+        ratio(slower_s, facts.op().busy_s)));
+  }
+  finding.advice.push_back(in_words(
+      "fewer, larger reads: pack items into larger objects that are read in sequence, or keep a local "
+      "cache"));
+}
+
+}  // namespace
+
+std::optional<Finding> judge_remote_storage(const Case& facts) {
+  if (facts.candidate < 0) return std::nullopt;
+  // Batches are ready, and threads that hold the interpreter lock slow the step itself: no reader does that.
+  if (facts.lock.contended && facts.gate.starved_share < facts.thresholds.gate.starved_share)
+    return std::nullopt;
+  const RemoteReads reads = remote_reads(facts.profile, facts.candidate, facts.thresholds.remote);
+  if (reads.limit == RemoteLimit::kNone) return std::nullopt;
+  Finding finding;
+  finding.evidence = evidence_of(facts, reads);
+  switch (reads.limit) {
+    case RemoteLimit::kThrottled:
+      advise_when_throttled(facts, reads, finding);
+      break;
+    case RemoteLimit::kLink:
+      advise_when_link_is_full(facts, reads, finding);
+      break;
+    case RemoteLimit::kService:
+      advise_when_service_is_busy(facts, reads, finding);
+      break;
+    default:
+      advise_when_latency_bound(facts, reads, finding);
+  }
+  return finding;
+}
+
+}  // namespace headrace::analysis

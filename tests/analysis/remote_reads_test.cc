@@ -1,0 +1,171 @@
+// Requests to a remote service: what limits them, and what a verdict advises.
+#include "headrace/analysis/read/remote_reads.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/what_if/what_if.h"
+#include "support/simulation/loader.h"
+
+namespace headrace::analysis {
+namespace {
+
+using profile::OperatorProfile;
+using profile::Profile;
+using profile::Remote;
+using profile::RemoteLoad;
+
+constexpr double kAnswer_s = 0.02;
+constexpr double kWaits = 0.95;  // share of the operator's time
+
+OperatorProfile& reader(Profile& profile) {
+  for (OperatorProfile& op : profile.operators) {
+    if (op.name == "Objects") return op;
+  }
+  throw std::logic_error("no Objects");
+}
+
+/// Two workers of which each item is one answer of 20 ms, beside a step of 10 ms.
+Profile reads(int workers = 2) {
+  Profile profile = simulation::simulate({.parts = {{.name = "Objects", .sleep_s = kAnswer_s, .cpu_s = 0.001},
+                                                    {.name = "collate", .cpu_s = 1e-4, .per_batch = true}},
+                                          .num_workers = workers,
+                                          .compute_s = 0.010,
+                                          .cores = 4},
+                                         1);
+  OperatorProfile& op = reader(profile);
+  Remote& remote = op.remote.emplace();
+  remote.requests = remote.ok = remote.first_reads = 1000;
+  remote.bytes = 20'000'000;
+  remote.first_byte_s = 0.9 * kWaits * op.busy_s;
+  remote.transfer_s = 0.1 * kWaits * op.busy_s;
+  remote.latency = {1000, kAnswer_s, kAnswer_s, kAnswer_s, kAnswer_s, kAnswer_s};
+  // However many requests wait: the same time.
+  remote.load = {{100, 1, kAnswer_s, 100, 1, 2'000'000, 100 * 0.1 * kAnswer_s},
+                 {900, 2, kAnswer_s, 900, 2, 18'000'000, 900 * 0.1 * kAnswer_s}};
+  return profile;
+}
+
+void mostly_transfers(Remote& remote) { std::swap(remote.first_byte_s, remote.transfer_s); }
+
+RemoteLimit limit_of(const Profile& profile) {
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (profile.operators[i].remote) return remote_reads(profile, static_cast<int>(i), {}).limit;
+  }
+  return RemoteLimit::kNone;
+}
+
+/// No parameter of the advice starts more workers or requests.
+void expect_no_more_readers(const Profile& profile, const Diagnosis& diagnosis) {
+  for (const Advice& advice : diagnosis.advice) EXPECT_EQ(advice.parameter, "") << advice.text;
+  const WhatIf more = what_if(profile, {{"num_workers", "8"}});
+  EXPECT_FALSE(more.known);
+  EXPECT_NE(more.reason.find("more readers"), std::string::npos) << more.reason;
+}
+
+TEST(RemoteStorage, LatencyIsHiddenByMoreReaders) {
+  const Profile profile = reads();
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+  EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
+  EXPECT_EQ(diagnosis.op, "Objects");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
+  EXPECT_GT(diagnosis.advice.front().speedup.value_or(0), 2);
+  EXPECT_TRUE(what_if(profile, {{"num_workers", "8"}}).known);
+}
+
+TEST(RemoteStorage, AThrottledServiceGetsNoMoreReaders) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  remote.unavailable = remote.retries = 250;
+  remote.requests = 1250;
+  remote.backoff_s = 0.3 * reader(profile).busy_s;
+  remote.first_byte_s *= 0.6;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kThrottled);
+  EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
+  EXPECT_NE(diagnosis.summary.find("refuses"), std::string::npos);
+  expect_no_more_readers(profile, diagnosis);
+  ASSERT_TRUE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_LT(*diagnosis.advice.front().predicted_step_s, 0.85 * profile.sink.step_s);
+}
+
+TEST(RemoteStorage, OneRefusalInAHundredIsNoThrottle) {
+  Profile profile = reads();
+  reader(profile).remote->unavailable = 10;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+}
+
+TEST(RemoteStorage, AFullLinkGivesEachReaderLess) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  mostly_transfers(remote);
+  remote.load = {{100, 1, 0.001, 100, 1, 2'000'000, 100 * 0.01},
+                 {900, 1, 0.001, 900, 2, 18'000'000, 900 * 0.02}};
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLink);
+  EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
+  expect_no_more_readers(profile, diagnosis);
+}
+
+TEST(RemoteStorage, AConnectionsOwnRateIsNoFullLink) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  mostly_transfers(remote);
+  remote.load = {{100, 1, 0.001, 100, 1, 2'000'000, 100 * 0.02},
+                 {900, 1, 0.001, 900, 2, 18'000'000, 900 * 0.02}};
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+}
+
+TEST(RemoteStorage, AServerThatComputesAnswersMoreSlowlyWithMoreRequests) {
+  Profile profile = reads();
+  reader(profile).remote->load = {{100, 1, 0.5 * kAnswer_s, 0, 0, 0, 0}, {900, 2, kAnswer_s, 0, 0, 0, 0}};
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kService);
+  EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
+  expect_no_more_readers(profile, diagnosis);
+}
+
+TEST(RemoteStorage, WhereOneLoadWasSeenTheAdviceSaysSo) {
+  Profile profile = reads();
+  reader(profile).remote->load = {{1000, 2, kAnswer_s, 1000, 2, 20'000'000, 1}};
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+  EXPECT_NE(diagnosis.advice.front().text.find("if the service answers that many at once"),
+            std::string::npos);
+  EXPECT_GE(*diagnosis.advice.front().high, profile.sink.step_s);
+}
+
+TEST(RemoteStorage, AColdCacheIsTold) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  remote.first_reads = remote.repeated_reads = 500;
+  remote.first_reads_s = 0.8 * kWaits * reader(profile).busy_s;
+  remote.repeated_reads_s = 0.2 * kWaits * reader(profile).busy_s;
+  const Diagnosis diagnosis = diagnose(profile);
+  bool told = false;
+  for (const Evidence& evidence : diagnosis.evidence)
+    told |= evidence.says.find("a cold cache") != std::string::npos;
+  EXPECT_TRUE(told);
+}
+
+TEST(RemoteStorage, AFewRequestsBesideTheWorkAreNoCause) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  remote.first_byte_s *= 0.2;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kNone);
+  EXPECT_NE(diagnose(profile).cause, Cause::remote_storage);
+}
+
+TEST(RemoteStorage, ALoopThatDoesNotWaitIsHealthy) {
+  Profile profile = reads(24);
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
+  EXPECT_FALSE(diagnosis.cause);
+}
+
+}  // namespace
+}  // namespace headrace::analysis
