@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 PAUSE_S = 0.05
-MOST_ATTEMPTS = 12
+MOST_ATTEMPTS = 200
 
 Read = Callable[[str], bytes]
 
@@ -32,7 +32,7 @@ def urllib_client() -> Read:
 def urllib3_client() -> Read:
     import urllib3
 
-    retry = urllib3.Retry(MOST_ATTEMPTS, backoff_factor=PAUSE_S, status_forcelist=[429, 503])
+    retry = urllib3.Retry(MOST_ATTEMPTS, backoff_factor=PAUSE_S, backoff_max=0.2, status_forcelist=[429, 503])
     pool = urllib3.PoolManager(retries=retry, maxsize=4)
     return lambda url: pool.request("GET", url).data
 
@@ -42,7 +42,7 @@ def requests_client() -> Read:
     import urllib3
 
     session = requests.Session()
-    retry = urllib3.Retry(MOST_ATTEMPTS, backoff_factor=PAUSE_S, status_forcelist=[429, 503])
+    retry = urllib3.Retry(MOST_ATTEMPTS, backoff_factor=PAUSE_S, backoff_max=0.2, status_forcelist=[429, 503])
     session.mount("http://", requests.adapters.HTTPAdapter(max_retries=retry))
     return lambda url: session.get(url).content
 

@@ -30,13 +30,15 @@ class Loop:
     batch_size: int = 4
     object_bytes: int = 20_000
     objects: int = 10_000
+    hot: int = 0  # every second read is one of so many objects, the others are read once
     step_s: float = 0.01
     decode_s: float = 0.001
     seconds: float = 4.0
     run: str = ""
 
     def url(self, index: int) -> str:
-        return f"http://127.0.0.1:{self.port}/{self.object_bytes}/{index % self.objects}"
+        name = f"hot{index // 2 % self.hot}" if self.hot and index % 2 else f"{index % self.objects}"
+        return f"http://127.0.0.1:{self.port}/{self.object_bytes}/{name}"
 
 
 class Objects:
@@ -76,7 +78,6 @@ def batches(loop: Loop) -> Iterable[Any]:
 def main() -> None:
     loop = Loop(**json.loads(sys.argv[1]))
     recorded = hr.wrap(batches(loop), run=loop.run) if loop.run else batches(loop)
-    begun = time.perf_counter()
     first = last = 0.0
     steps = 0
     for _ in recorded:
@@ -84,7 +85,7 @@ def main() -> None:
         first = first or last
         steps += 1
         time.sleep(loop.step_s)
-        if last - begun > loop.seconds:
+        if last - first > loop.seconds:
             break
     result: dict[str, Any] = {"step_s": (last - first) / max(1, steps - 1), "steps": steps}
     if loop.run:

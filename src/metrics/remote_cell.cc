@@ -1,11 +1,14 @@
 #include "headrace/metrics/remote_cell.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headrace::metrics {
 namespace {
 
 std::int64_t between(std::int64_t from, std::int64_t to) { return std::max<std::int64_t>(0, to - from); }
+
+double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 std::int64_t milli(double count) { return static_cast<std::int64_t>(std::max(1.0, count) * 1000); }
 
@@ -22,12 +25,18 @@ void RemoteCell::add(const RemoteRequest& request, bool counts) noexcept {
     waited.answers.add(1);
     waited.waiting_milli.add(milli(request.waiting));
     waited.first_byte_ns.add(first_byte);
+    first_byte_by_load.add(std::log(std::max(1.0, request.waiting)),
+                           std::log1p(static_cast<double>(first_byte)));
+    if (request.pause_ns >= 0 && request.pause_ns <= whole)
+      answer_by_pause.add(seconds(request.pause_ns), seconds(whole));
     if (request.bytes > 0) {
       RemoteLoadCell& shared = load[RemoteLoadClasses::index(request.transferring)];
       shared.transfers.add(1);
       shared.transferring_milli.add(milli(request.transferring));
       shared.bytes.add(request.bytes);
       shared.transfer_ns.add(transfer);
+      const double ps_a_byte = 1000 * static_cast<double>(transfer) / static_cast<double>(request.bytes);
+      transfer_by_load.add(std::log(std::max(1.0, request.transferring)), std::log1p(ps_a_byte));
     }
   }
   if (!counts) return;

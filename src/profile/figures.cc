@@ -100,7 +100,8 @@ constexpr bool lists_every_member() {
 static_assert(lists_every_member<TransferFigures>() && lists_every_member<CellTotals>() &&
                   lists_every_member<WorkerTotals>() && lists_every_member<QueueTotals>() &&
                   lists_every_member<SinkFigures>() && lists_every_member<HandoffFigures>() &&
-                  lists_every_member<RemoteTotals>() && lists_every_member<RemoteLoadFigures>(),
+                  lists_every_member<RemoteTotals>() && lists_every_member<RemoteLoadFigures>() &&
+                  lists_every_member<TrendFigures>(),
               "every total needs its line in totals_of()");
 
 /// When a writer counts up to: now while it lives, its last sign of life when it is gone.

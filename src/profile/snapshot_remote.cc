@@ -1,5 +1,8 @@
 #include "profile/snapshot_remote.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "profile/shares.h"
 #include "profile/totals.h"
 
@@ -7,6 +10,20 @@ namespace headrace::profile {
 namespace {
 
 std::uint64_t whole(double count) { return static_cast<std::uint64_t>(count); }
+
+/// Empty where x hardly varies: rounding is all that is left of the sums then.
+std::optional<RemoteTrend> trend_of(const TrendFigures& sums) {
+  constexpr double kMinPoints = 8;
+  constexpr double kRounding = 1e-9;
+  if (sums.points < kMinPoints) return std::nullopt;
+  const double xx = sums.xx - sums.x * sums.x / sums.points;
+  const double xy = sums.xy - sums.x * sums.y / sums.points;
+  const double yy = sums.yy - sums.y * sums.y / sums.points;
+  if (!(xx > kRounding * sums.xx) || xx <= 0) return std::nullopt;
+  const double slope = xy / xx;
+  const double scatter = std::max(0.0, yy - slope * xy) / (sums.points - 2);
+  return RemoteTrend{slope, std::sqrt(scatter / xx), std::sqrt(xx / sums.points)};
+}
 
 double mean(double sum, double count) { return count > 0 ? sum / count : 0; }
 
@@ -61,6 +78,9 @@ std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t own
   remote.repeated_reads = whole(total.repeated_reads);
   remote.repeated_reads_s = total.repeated_read_ns * kSecond;
   remote.load = load_of(total);
+  remote.first_byte_by_load = trend_of(total.first_byte_by_load);
+  remote.transfer_by_load = trend_of(total.transfer_by_load);
+  remote.answer_by_pause = trend_of(total.answer_by_pause);
   return remote;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -17,6 +18,7 @@ namespace headrace::profile {
 inline constexpr std::int64_t kMaxNs = std::int64_t{1} << 61;
 inline std::int64_t sane_time(std::int64_t ns) { return std::clamp<std::int64_t>(ns, 0, kMaxNs); }
 inline double sane(std::int64_t ns) { return static_cast<double>(sane_time(ns)); }
+inline double sane(double sum) { return std::isfinite(sum) && sum > 0 ? sum : 0; }
 inline double sane(std::uint32_t count) { return count; }
 inline std::uint64_t sane(std::uint64_t count) { return std::min(count, std::uint64_t{1} << 53); }
 

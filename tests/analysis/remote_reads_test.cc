@@ -43,8 +43,7 @@ Profile reads(int workers = 2) {
   remote.transfer_s = 0.1 * kWaits * op.busy_s;
   remote.latency = {1000, kAnswer_s, kAnswer_s, kAnswer_s, kAnswer_s, kAnswer_s};
   // However many requests wait: the same time.
-  remote.load = {{100, 1, kAnswer_s, 100, 1, 2'000'000, 100 * 0.1 * kAnswer_s},
-                 {900, 2, kAnswer_s, 900, 2, 18'000'000, 900 * 0.1 * kAnswer_s}};
+  remote.first_byte_by_load = remote.transfer_by_load = {0.02, 0.05, 0.4};
   return profile;
 }
 
@@ -103,8 +102,7 @@ TEST(RemoteStorage, AFullLinkGivesEachReaderLess) {
   Profile profile = reads();
   Remote& remote = *reader(profile).remote;
   mostly_transfers(remote);
-  remote.load = {{100, 1, 0.001, 100, 1, 2'000'000, 100 * 0.01},
-                 {900, 1, 0.001, 900, 2, 18'000'000, 900 * 0.02}};
+  remote.transfer_by_load = {0.9, 0.1, 0.4};
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(limit_of(profile), RemoteLimit::kLink);
   EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
@@ -115,14 +113,12 @@ TEST(RemoteStorage, AConnectionsOwnRateIsNoFullLink) {
   Profile profile = reads();
   Remote& remote = *reader(profile).remote;
   mostly_transfers(remote);
-  remote.load = {{100, 1, 0.001, 100, 1, 2'000'000, 100 * 0.02},
-                 {900, 1, 0.001, 900, 2, 18'000'000, 900 * 0.02}};
   EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
 }
 
 TEST(RemoteStorage, AServerThatComputesAnswersMoreSlowlyWithMoreRequests) {
   Profile profile = reads();
-  reader(profile).remote->load = {{100, 1, 0.5 * kAnswer_s, 0, 0, 0, 0}, {900, 2, kAnswer_s, 0, 0, 0, 0}};
+  reader(profile).remote->first_byte_by_load = {0.9, 0.1, 0.4};
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(limit_of(profile), RemoteLimit::kService);
   EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
@@ -131,12 +127,32 @@ TEST(RemoteStorage, AServerThatComputesAnswersMoreSlowlyWithMoreRequests) {
 
 TEST(RemoteStorage, WhereOneLoadWasSeenTheAdviceSaysSo) {
   Profile profile = reads();
-  reader(profile).remote->load = {{1000, 2, kAnswer_s, 1000, 2, 20'000'000, 1}};
+  reader(profile).remote->first_byte_by_load.reset();
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
   EXPECT_NE(diagnosis.advice.front().text.find("if the service answers that many at once"),
             std::string::npos);
   EXPECT_GE(*diagnosis.advice.front().high, profile.sink.step_s);
+}
+
+TEST(RemoteStorage, AQueueInTheServiceShowsInThePausesBeforeRequests) {
+  Profile profile = reads();
+  reader(profile).remote->first_byte_by_load.reset();
+  reader(profile).remote->answer_by_pause = {-0.95, 0.05, 0.001};
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kService);
+  reader(profile).remote->answer_by_pause = {-0.95, 0.4, 0.001};
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+}
+
+TEST(RemoteStorage, BodiesAtOneLoadGetNoPrediction) {
+  Profile profile = reads();
+  mostly_transfers(*reader(profile).remote);
+  reader(profile).remote->transfer_by_load = {0.9, 0.1, 0.02};
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+  EXPECT_FALSE(what_if(profile, {{"num_workers", "8"}}).known);
+  for (const Advice& advice : diagnose(profile).advice) {
+    if (!advice.parameter.empty()) EXPECT_FALSE(advice.predicted_step_s) << advice.text;
+  }
 }
 
 TEST(RemoteStorage, AColdCacheIsTold) {

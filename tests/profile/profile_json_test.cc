@@ -111,6 +111,22 @@ TEST(ProfileJson, ACopyToADeviceHasItsFigures) {
   EXPECT_TRUE(to_json(nothing_copied)["operators"][0]["transfer"].is_null());
 }
 
+TEST(ProfileJson, RequestsReadBack) {
+  Profile profile = full_profile();
+  Remote& remote = profile.operators[0].remote.emplace();
+  remote.requests = 7;
+  remote.unavailable = 2;
+  remote.load = {{5, 2.5, 0.06, 5, 1, 1000, 0.001}};
+  remote.answer_by_pause = {-0.9, 0.1, 0.002};
+  const Profile read = profile_from_tree(to_json(profile));
+  ASSERT_TRUE(read.operators[0].remote);
+  EXPECT_EQ(read.operators[0].remote->unavailable, 2U);
+  EXPECT_EQ(read.operators[0].remote->load[0].waiting, 2.5);
+  EXPECT_EQ(read.operators[0].remote->answer_by_pause->slope, -0.9);
+  EXPECT_FALSE(read.operators[0].remote->transfer_by_load);
+  EXPECT_FALSE(read.host.remote);
+}
+
 TEST(ProfileJson, MarkedStepsReadBackAndMayBeMissing) {
   nlohmann::json tree = to_json(full_profile());
   EXPECT_TRUE(tree["sink"]["sequence"][0]["tail_s"].is_null());

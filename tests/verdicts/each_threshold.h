@@ -65,6 +65,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("remote.refused_share", all.remote.refused_share);
   visit("remote.lost_share", all.remote.lost_share);
   visit("remote.load_exponent", all.remote.load_exponent);
+  visit("remote.load_error", all.remote.load_error);
+  visit("remote.load_spread", all.remote.load_spread);
   visit("remote.cold_ratio", all.remote.cold_ratio);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
   visit("oversubscribed.threads_per_core", all.oversubscribed.threads_per_core);

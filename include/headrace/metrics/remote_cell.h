@@ -56,6 +56,7 @@ struct RemoteRequest {
   bool is_retry = false;
   bool is_repeated = false;     ///< the run has read the same before
   std::int64_t backoff_ns = 0;  ///< between the refused attempt and this one
+  std::int64_t pause_ns = -1;   ///< since its thread's last request ended; below 0: unknown
 };
 
 /// Answers of one class of load. Mean time to the first byte by `waiting` says whether the service computes more
@@ -68,6 +69,21 @@ struct RemoteLoadCell {
   Relaxed<std::int64_t> transferring_milli;
   Relaxed<std::int64_t> bytes;
   Relaxed<std::int64_t> transfer_ns;
+};
+
+/// Sums of a straight line through points (x, y), neither of them negative, whose scatter tells how sure its slope is.
+struct TrendCell {
+  Relaxed<std::int64_t> points;
+  Relaxed<double> x, y, xx, xy, yy;
+
+  void add(double to_x, double to_y) noexcept {
+    points.add(1);
+    x.add(to_x);
+    y.add(to_y);
+    xx.add(to_x * to_x);
+    xy.add(to_x * to_y);
+    yy.add(to_y * to_y);
+  }
 };
 
 /// Requests of one operator. Any thread of any process of the run adds to it (fetch_add, no lock), because the
@@ -89,6 +105,9 @@ struct alignas(64) RemoteCell {
   std::array<Relaxed<std::int64_t>, kRemoteAnswers> answers;
   LatencyHistogram latency;  ///< from the request to the end of its answer; answered ones
   std::array<RemoteLoadCell, RemoteLoadClasses::kCount> load;
+  TrendCell first_byte_by_load;  ///< log(1 + ns) over log(requests that wait)
+  TrendCell transfer_by_load;    ///< log(1 + ps a byte) over log(bodies that arrive)
+  TrendCell answer_by_pause;     ///< s from request to answer over s that the reader paused before
 
   /// `counts`: false in start-up, of which only the dependence on load is kept.
   void add(const RemoteRequest& request, bool counts) noexcept;

@@ -63,6 +63,20 @@ constexpr void totals_of(Of<RemoteLoadFigures>, Visit&& total) {
   total(&RemoteLoadFigures::transfer_ns, &Cell::transfer_ns);
 }
 
+struct TrendFigures {
+  double points = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+};
+template <class Visit>
+constexpr void totals_of(Of<TrendFigures>, Visit&& total) {
+  using Cell = metrics::TrendCell;
+  total(&TrendFigures::points, &Cell::points);
+  total(&TrendFigures::x, &Cell::x);
+  total(&TrendFigures::y, &Cell::y);
+  total(&TrendFigures::xx, &Cell::xx);
+  total(&TrendFigures::xy, &Cell::xy);
+  total(&TrendFigures::yy, &Cell::yy);
+}
+
 /// Totals of an operator's requests to remote services, or (`owner` 0) of no operator's.
 struct RemoteTotals {
   double bytes = 0, retries = 0, backoff_ns = 0, first_byte_ns = 0, transfer_ns = 0, refused_ns = 0;
@@ -70,6 +84,7 @@ struct RemoteTotals {
   std::array<double, metrics::kRemoteAnswers> answers{};
   HistogramFigures latency;
   std::array<RemoteLoadFigures, metrics::RemoteLoadClasses::kCount> load{};
+  TrendFigures first_byte_by_load, transfer_by_load, answer_by_pause;
 };
 template <class Visit>
 constexpr void totals_of(Of<RemoteTotals>, Visit&& total) {
@@ -87,6 +102,9 @@ constexpr void totals_of(Of<RemoteTotals>, Visit&& total) {
   total(&RemoteTotals::answers, &Cell::answers);
   total(&RemoteTotals::latency, &Cell::latency);
   total(&RemoteTotals::load, &Cell::load);
+  total(&RemoteTotals::first_byte_by_load, &Cell::first_byte_by_load);
+  total(&RemoteTotals::transfer_by_load, &Cell::transfer_by_load);
+  total(&RemoteTotals::answer_by_pause, &Cell::answer_by_pause);
 }
 struct RemoteFigures : RemoteTotals {
   std::uint32_t owner = 0;  ///< 1 + operator; RemoteCell::kOfNoOperator

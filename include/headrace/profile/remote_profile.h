@@ -43,6 +43,28 @@ constexpr void figures_of(Of<RemoteLoad>, Visit&& figure) {
        "share a full link; constant: each connection has its own rate."});
 }
 
+struct RemoteTrend {
+  double slope = 0;
+  double error = 0;
+  double spread = 0;
+};
+
+constexpr About about(Of<RemoteTrend>) {
+  return {"RemoteTrend",
+          "How one figure of the answers depends on another, by a straight line through all of them."};
+}
+template <class Visit>
+constexpr void figures_of(Of<RemoteTrend>, Visit&& figure) {
+  figure("slope", &RemoteTrend::slope, {"Of the line.", &kName});
+  figure("error", &RemoteTrend::error,
+         {"Standard error of the slope: large where the other figure hardly varied.", &kName});
+  figure("spread", &RemoteTrend::spread,
+         {"Standard deviation of the other figure. A slope over next to none (under 0.1 for a load) is one "
+          "of chance "
+          "or of the counting.",
+          &kName});
+}
+
 struct Remote {
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;
@@ -64,6 +86,9 @@ struct Remote {
   std::uint64_t repeated_reads = 0;
   double repeated_reads_s = 0;
   std::vector<RemoteLoad> load;
+  std::optional<RemoteTrend> first_byte_by_load = std::nullopt;
+  std::optional<RemoteTrend> transfer_by_load = std::nullopt;
+  std::optional<RemoteTrend> answer_by_pause = std::nullopt;
 };
 
 constexpr About about(Of<Remote>) {
@@ -105,6 +130,18 @@ constexpr void figures_of(Of<Remote>, Visit&& figure) {
   figure("repeated_reads_s", &Remote::repeated_reads_s,
          {"Latency of these, all together. Far less each than of first reads: a cache was cold."});
   figure("load", &Remote::load, {"How the answers depend on the number of requests in flight."});
+  figure("first_byte_by_load", &Remote::first_byte_by_load,
+         {"Exponent with which the time to the first byte grows with the requests that wait. Near 1: the "
+          "service "
+          "is busy; near 0: it is latency. Null where that number never varied."});
+  figure(
+      "transfer_by_load", &Remote::transfer_by_load,
+      {"The same of the time per byte and the bodies that arrive at once. Near 1: they share a full link."});
+  figure(
+      "answer_by_pause", &Remote::answer_by_pause,
+      {"How much longer an answer takes where its reader had paused longer before it, s per s. Near -1: the "
+       "request waits in a queue of the service, so a busy service sets the pace; near 0: it does not "
+       "wait."});
 }
 
 }  // namespace headrace::profile

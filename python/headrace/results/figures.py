@@ -214,6 +214,19 @@ class RemoteLoad:
 
 
 @dataclass
+class RemoteTrend:
+    """How one figure of the answers depends on another, by a straight line through all of them."""
+
+    #: Of the line.
+    slope: float = 0.0
+    #: Standard error of the slope: large where the other figure hardly varied.
+    error: float = 0.0
+    #: Standard deviation of the other figure. A slope over next to none (under 0.1 for a load) is one of
+    #: chance or of the counting.
+    spread: float = 0.0
+
+
+@dataclass
 class Remote:
     """Requests to a remote service (HTTP, object stores), start-up left out. Each attempt is one request."""
 
@@ -260,6 +273,14 @@ class Remote:
     repeated_reads_s: float = 0.0
     #: How the answers depend on the number of requests in flight.
     load: list[RemoteLoad] = field(default_factory=list)
+    #: Exponent with which the time to the first byte grows with the requests that wait. Near 1: the service
+    #: is busy; near 0: it is latency. Null where that number never varied.
+    first_byte_by_load: RemoteTrend | None = None
+    #: The same of the time per byte and the bodies that arrive at once. Near 1: they share a full link.
+    transfer_by_load: RemoteTrend | None = None
+    #: How much longer an answer takes where its reader had paused longer before it, s per s. Near -1: the
+    #: request waits in a queue of the service, so a busy service sets the pace; near 0: it does not wait.
+    answer_by_pause: RemoteTrend | None = None
 
 
 @dataclass

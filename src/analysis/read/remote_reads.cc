@@ -1,8 +1,6 @@
 #include "headrace/analysis/read/remote_reads.h"
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "numbers.h"
 
@@ -11,20 +9,10 @@ namespace {
 
 /// Fewer refusals than that happen to any service.
 constexpr double kMinRefused = 3;
-/// Answers that a class of load needs, and the ratio between the most and the least load, to say how times depend on it.
-constexpr std::uint64_t kMinAnswers = 3;
-constexpr double kMinLoadRatio = 1.3;
-/// Answers that one class of load counts for, at most: the many of the steady run say nothing of the dependence.
-constexpr double kMaxWeight = 50;
+/// Standard errors by which a slope has to differ from none.
+constexpr double kSigmas = 3;
 /// Reads of each kind that a comparison of cold and warm ones needs.
 constexpr std::uint64_t kMinReads = 10;
-
-/// A time at a number of requests in flight.
-struct LoadPoint {
-  double in_flight;
-  double time_s;
-  double weight;
-};
 
 double refused_of(const profile::Remote& remote) {
   return static_cast<double>(remote.too_many_requests + remote.unavailable + remote.server_errors);
@@ -34,45 +22,26 @@ double waits_s(const profile::Remote& remote) {
   return remote.first_byte_s + remote.transfer_s + remote.refused_s + remote.backoff_s;
 }
 
-/// Slope of log(time) over log(requests in flight).
-std::optional<double> exponent_of(const std::vector<LoadPoint>& points) {
-  double weight = 0, x = 0, y = 0, least = 0, most = 0;
-  for (const LoadPoint& point : points) {
-    weight += point.weight;
-    x += point.weight * std::log(point.in_flight);
-    y += point.weight * std::log(point.time_s);
-    least = least == 0 ? point.in_flight : std::min(least, point.in_flight);
-    most = std::max(most, point.in_flight);
-  }
-  if (points.size() < 2 || most < kMinLoadRatio * least) return std::nullopt;
-  double xy = 0, xx = 0;
-  for (const LoadPoint& point : points) {
-    const double dx = std::log(point.in_flight) - x / weight;
-    xy += point.weight * dx * (std::log(point.time_s) - y / weight);
-    xx += point.weight * dx * dx;
-  }
-  return xx > 0 ? std::optional(xy / xx) : std::nullopt;
+bool is_exact(const std::optional<profile::RemoteTrend>& trend, const RemoteThresholds& thresholds) {
+  return trend && trend->error <= thresholds.load_error;
 }
 
-double weight_of(std::uint64_t answers) { return std::min(static_cast<double>(answers), kMaxWeight); }
-
-std::optional<double> transfer_exponent(const profile::Remote& remote) {
-  std::vector<LoadPoint> points;
-  for (const profile::RemoteLoad& load : remote.load) {
-    if (load.transfers < kMinAnswers || load.bytes == 0 || load.transfer_s <= 0) continue;
-    points.push_back({std::max(1.0, load.transferring), load.transfer_s / static_cast<double>(load.bytes),
-                      weight_of(load.transfers)});
-  }
-  return exponent_of(points);
+/// The load varied enough to say how times depend on it.
+bool load_varied(const std::optional<profile::RemoteTrend>& trend, const RemoteThresholds& thresholds) {
+  return trend && trend->spread >= thresholds.load_spread;
 }
 
-std::optional<double> first_byte_exponent(const profile::Remote& remote) {
-  std::vector<LoadPoint> points;
-  for (const profile::RemoteLoad& load : remote.load) {
-    if (load.answers < kMinAnswers || load.first_byte_s <= 0) continue;
-    points.push_back({std::max(1.0, load.waiting), load.first_byte_s, weight_of(load.answers)});
-  }
-  return exponent_of(points);
+/// Times grow with the load, by more than chance.
+bool grows(const std::optional<profile::RemoteTrend>& trend, const RemoteThresholds& thresholds) {
+  return load_varied(trend, thresholds) && trend->slope >= thresholds.load_exponent &&
+         trend->slope > kSigmas * trend->error;
+}
+
+/// An answer comes when the service gets to it, however late its reader asked.
+bool waits_in_queue(const profile::Remote& remote, const RemoteThresholds& thresholds) {
+  const std::optional<profile::RemoteTrend>& trend = remote.answer_by_pause;
+  return is_exact(trend, thresholds) && trend->slope <= -thresholds.load_exponent &&
+         -trend->slope > kSigmas * trend->error;
 }
 
 double mean_in_flight(const profile::Remote& remote) {
@@ -119,11 +88,16 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   reads.requests_per_s = ratio(static_cast<double>(remote.requests), profile.elapsed_s);
   reads.cold_ratio = cold_ratio(remote);
   const bool transfers = reads.transfer_share >= 0.5;
-  reads.load_exponent = transfers ? transfer_exponent(remote) : first_byte_exponent(remote);
+  const std::optional<profile::RemoteTrend>& trend =
+      transfers ? remote.transfer_by_load : remote.first_byte_by_load;
+  const bool known = load_varied(trend, thresholds) && is_exact(trend, thresholds);
+  if (known) reads.load_exponent = trend->slope;
   if (reads.waits_share < thresholds.waits_share) return reads;
+  const bool full = grows(trend, thresholds) || waits_in_queue(remote, thresholds);
+  reads.limit_known = full || known || (!transfers && is_exact(remote.answer_by_pause, thresholds));
   if (throttled(reads, refused, thresholds)) {
     reads.limit = RemoteLimit::kThrottled;
-  } else if (reads.load_exponent.value_or(0) >= thresholds.load_exponent) {
+  } else if (full) {
     reads.limit = transfers ? RemoteLimit::kLink : RemoteLimit::kService;
   } else {
     reads.limit = RemoteLimit::kLatency;
@@ -132,17 +106,24 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
 }
 
 bool serves_more_readers(const profile::Profile& profile, int op) {
-  return why_no_more_readers(profile, op).empty();
+  const RemoteLimit limit = remote_reads(profile, op, RemoteThresholds{}).limit;
+  return limit == RemoteLimit::kNone || limit == RemoteLimit::kLatency;
 }
 
 std::string why_no_more_readers(const profile::Profile& profile, int op) {
-  switch (remote_reads(profile, op, RemoteThresholds{}).limit) {
+  const RemoteReads reads = remote_reads(profile, op, RemoteThresholds{});
+  switch (reads.limit) {
     case RemoteLimit::kThrottled:
       return "the remote service refuses requests: more readers only raise the load on it";
     case RemoteLimit::kLink:
       return "the link to the remote service is full: more readers share the same bytes a second";
     case RemoteLimit::kService:
       return "the remote service answers more slowly the more requests it has: more readers only wait longer";
+    case RemoteLimit::kLatency:
+      return reads.limit_known || reads.transfer_share < 0.5
+                 ? ""
+                 : "the number of requests in flight hardly varied, so a full link looks like slow "
+                   "connections; headrace tune SCRIPT measures it";
     default:
       return "";
   }

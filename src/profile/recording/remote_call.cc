@@ -19,6 +19,10 @@ using metrics::RemoteFlights;
 
 using Phase = metrics::OpenTime RemoteFlights::Process::*;
 
+/// When the calling thread's last request ended. Only of clients that end a request in the thread that began it.
+thread_local std::int64_t last_ended_ns = 0;
+thread_local const void* last_begun = nullptr;
+
 bool process_gone(int pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 RemoteFlights::Process* flights_of(RemoteFlights& flights, int pid) noexcept {
@@ -107,6 +111,9 @@ RemoteCall::RemoteCall(std::uint32_t owner, std::string_view target, bool is_ret
   if (session == nullptr || session->remote_traffic() == nullptr) return;
   session_ = session;
   pid_ = current_pid();
+  if (last_ended_ns != 0) request_.pause_ns = request_.began_ns - last_ended_ns;
+  last_ended_ns = 0;
+  last_begun = this;
   flights_ = flights_of(session->segment().remote_traffic().flights, pid_);
   begin_phase(*session, &RemoteFlights::Process::waiting);
 }
@@ -146,6 +153,8 @@ void RemoteCall::ended(std::int64_t bytes) noexcept {
   if (session == nullptr) return;
   request_.ended_ns = Clock::now_ns();
   request_.bytes = bytes;
+  // A thread that had begun another one meanwhile (an event loop) does several at once: it has no pauses.
+  if (last_begun == this) last_ended_ns = request_.ended_ns;
   if (request_.first_byte_ns == 0) {
     end_phase(*session, &RemoteFlights::Process::waiting);
   } else {

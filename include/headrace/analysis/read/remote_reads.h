@@ -28,8 +28,10 @@ struct RemoteReads {
   double in_flight = 0;       ///< mean number of requests of the run while it makes one
   double bytes_per_s = 0;     ///< of all readers
   double requests_per_s = 0;  ///< of all readers
-  /// Times grow with the requests in flight to this power; empty where too few different numbers were in flight.
+  /// Times grow with the requests in flight to this power; empty where it cannot be told.
   std::optional<double> load_exponent;
+  /// Whether the service serves more at once; false: the load hardly varied, so a full link looks like a slow one.
+  bool limit_known = false;
   double cold_ratio = 0;  ///< latency of first reads / of repeated ones; 0: unknown
 };
 
@@ -42,7 +44,7 @@ bool reads_remotely(const profile::OperatorProfile& op, const RemoteThresholds& 
 /// Whether more readers of operator `op` may gain something, as far as its requests tell.
 bool serves_more_readers(const profile::Profile& profile, int op);
 
-/// Why not, in a sentence for a prediction that abstains; "" if they may.
+/// Why not, or why that cannot be told, in a sentence for a prediction that abstains; "" if they may.
 std::string why_no_more_readers(const profile::Profile& profile, int op);
 
 }  // namespace headrace::analysis

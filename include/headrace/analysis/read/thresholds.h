@@ -138,8 +138,15 @@ struct RemoteThresholds {
   double refused_share = 0.05;
   /// Of its busy time: refused attempts and the pauses after them.
   double lost_share = 0.1;
-  /// Exponent with which times grow with the requests in flight: 1 for a full link or a busy service, 0 for latency.
-  double load_exponent = 0.6;
+  /// Exponent with which times grow with the requests in flight, and seconds by which an answer is shorter for each
+  /// second that its reader came later. 0 for latency (measured: 0.0 to 0.1), 1 for a full link or a busy service; the
+  /// few different loads of a short run show less of it (measured: from 0.45).
+  double load_exponent = 0.3;
+  /// Standard error of these from which on they say nothing.
+  double load_error = 0.2;
+  /// Standard deviation of the logarithm of the load from which on these exponents mean something. Readers that never
+  /// pause have 0.01 to 0.02, and slopes of any size.
+  double load_spread = 0.05;
   /// Cold reads are slow if they take so many times what repeated ones take.
   double cold_ratio = 1.5;
 };

@@ -76,8 +76,7 @@ void advise_when_link_is_full(const Case& facts, const RemoteReads& reads, Findi
 
 void advise_when_service_is_busy(const Case& facts, const RemoteReads& reads, Finding& finding) {
   finding.headline = "the remote service of " + facts.op().name + " is busy";
-  finding.evidence.says +=
-      "; the first byte takes the longer the more requests wait, so the service works on few at a time";
+  finding.evidence.says += "; requests wait for each other there, so the service works on few at a time";
   finding.advice.push_back(with_shorter_items(
       facts,
       in_words("make the service answer faster (more capacity there, less work per request), or keep its "
@@ -86,13 +85,19 @@ void advise_when_service_is_busy(const Case& facts, const RemoteReads& reads, Fi
 }
 
 void advise_when_latency_bound(const Case& facts, const RemoteReads& reads, Finding& finding) {
-  finding.headline = facts.op().name + " waits for the latency of a remote service";
-  if (!reads.load_exponent) finding.certainty = kLimitUnknown;
+  const bool transfers = reads.transfer_share >= 0.5;
+  finding.headline =
+      facts.op().name + (!transfers          ? " waits for the latency of a remote service"
+                         : reads.limit_known ? " waits for slow connections to a remote service"
+                                             : " waits for bytes of a remote service: a full "
+                                               "link, or slow connections");
+  if (!reads.limit_known) finding.certainty = kLimitUnknown;
   for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
     std::optional<Finding> other = rule_of(without).judge(facts);
     if (!other || other->advice.empty()) continue;
     for (Advice& advice : other->advice) {
-      if (!reads.load_exponent && advice.text.find("; if what answers") == std::string::npos)
+      if (!reads.limit_known && advice.predicted_step_s &&
+          advice.text.find("; if what answers") == std::string::npos)
         advice.text += "; if the service answers that many at once";
       finding.advice.push_back(std::move(advice));
     }
