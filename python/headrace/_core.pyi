@@ -533,11 +533,14 @@ class RemoteCall:
     """One request to a remote service. Dropped before its end, it ends then."""
 
     @staticmethod
-    def begin(owner: int, target: bytes, is_retry: bool = False, backoff_ns: int = 0) -> RemoteCall | None:
+    def begin(
+        owner: int, target: bytes, is_retry: bool = False, backoff_ns: int = 0, pause_ns: int = -1
+    ) -> RemoteCall | None:
         """From now on. None: nothing is recorded. ``owner`` 0: `remote_owner` of this thread.
 
         ``target`` names the object (host, path, range); two bits of its hash are kept. ``is_retry``: the same
-        was refused ``backoff_ns`` ago.
+        was refused ``backoff_ns`` ago. ``pause_ns``: for how long the thread that waits asked for nothing,
+        where that is another thread.
         """
 
     def answered(self, status: int) -> None: ...

@@ -24,7 +24,10 @@ class RemoteCall {
  public:
   /// `owner`: as remote_owner() told in the thread that waits. `target`: names what is read (host, path,
   /// range); two bits of its hash are kept. `is_retry`: the same was refused just before, `backoff_ns` ago.
-  RemoteCall(std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns) noexcept;
+  /// `pause_ns`: how long the thread that waits had not asked for anything, where that is another thread; below 0: it
+  /// is this one.
+  RemoteCall(std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns,
+             std::int64_t pause_ns = -1) noexcept;
   ~RemoteCall() { ended(0); }
   RemoteCall(const RemoteCall&) = delete;
   RemoteCall& operator=(const RemoteCall&) = delete;

@@ -17,11 +17,14 @@ void add_remote_calls(PyObject* into) {
   py::class_<RemoteCall>(module, "RemoteCall")
       .def_static(
           "begin",
-          [](std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns) {
+          [](std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns,
+             std::int64_t pause_ns) {
             if (owner == 0) owner = profile::remote_owner();
-            return owner == 0 ? nullptr : std::make_unique<RemoteCall>(owner, target, is_retry, backoff_ns);
+            return owner == 0 ? nullptr
+                              : std::make_unique<RemoteCall>(owner, target, is_retry, backoff_ns, pause_ns);
           },
-          py::arg("owner"), py::arg("target"), py::arg("is_retry") = false, py::arg("backoff_ns") = 0)
+          py::arg("owner"), py::arg("target"), py::arg("is_retry") = false, py::arg("backoff_ns") = 0,
+          py::arg("pause_ns") = -1)
       .def("answered", &RemoteCall::answered, py::arg("status"))
       .def("ended", &RemoteCall::ended, py::arg("body_bytes"));
 }

@@ -101,8 +101,8 @@ std::uint32_t remote_owner() noexcept {
   return owner_by_other_threads(session->segment());
 }
 
-RemoteCall::RemoteCall(std::uint32_t owner, std::string_view target, bool is_retry,
-                       std::int64_t backoff_ns) noexcept
+RemoteCall::RemoteCall(std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns,
+                       std::int64_t pause_ns) noexcept
     : target_hash_(hash_of(target)), owner_(owner) {
   request_.began_ns = Clock::now_ns();
   request_.is_retry = is_retry;
@@ -111,7 +111,8 @@ RemoteCall::RemoteCall(std::uint32_t owner, std::string_view target, bool is_ret
   if (session == nullptr || session->remote_traffic() == nullptr) return;
   session_ = session;
   pid_ = current_pid();
-  if (last_ended_ns != 0) request_.pause_ns = request_.began_ns - last_ended_ns;
+  request_.pause_ns = pause_ns;
+  if (pause_ns < 0 && last_ended_ns != 0) request_.pause_ns = request_.began_ns - last_ended_ns;
   last_ended_ns = 0;
   last_begun = this;
   flights_ = flights_of(session->segment().remote_traffic().flights, pid_);

@@ -8,8 +8,9 @@ from contextvars import ContextVar
 
 from headrace import _core
 
-#: The operator of the thread that waits for what an event loop's tasks do: they inherit its context.
-waiting_owner: ContextVar[int] = ContextVar("headrace_waiting_owner", default=0)
+#: The thread that waits for what an event loop's tasks do, which inherit its context: its operator, and for
+#: how long it had not asked for anything (taken by the first request that it then waits for).
+waiting: ContextVar[tuple[int, list[int]]] = ContextVar("headrace_waiting", default=(0, []))
 
 #: Later, an attempt of the same is a new read, not a retry. No service asks for a longer pause.
 LONGEST_BACKOFF_NS = 60_000_000_000
@@ -25,11 +26,11 @@ def begin(target: bytes, in_one_thread: bool = False) -> _core.RemoteCall | None
     in_one_thread: the client does one request at a time in the calling thread, so a thread that asks for
     something else has given up on what was refused.
     """
-    if _refused:
-        pause = _pause_before(target, threading.get_ident() if in_one_thread else 0)
-        if pause:
-            return _core.RemoteCall.begin(waiting_owner.get(), target, True, pause)
-    return _core.RemoteCall.begin(waiting_owner.get(), target)
+    owner, pauses = waiting.get()
+    backoff = _pause_before(target, threading.get_ident() if in_one_thread else 0) if _refused else 0
+    if pauses:
+        return _core.RemoteCall.begin(owner, target, backoff > 0, backoff, pauses.pop())
+    return _core.RemoteCall.begin(owner, target, backoff > 0, backoff)
 
 
 def is_refused(status: int) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
+import time
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +15,9 @@ from headrace.record.remote import calls
 #: Libraries whose modules took the function by name.
 _USERS = ("fsspec.", "s3fs", "gcsfs", "adlfs", "huggingface_hub.")
 
+#: When a thread's last wait ended.
+_thread = threading.local()
+
 
 def hook(library: ModuleType) -> None:
     """A task inherits the context of the thread that hands it to the loop."""
@@ -20,11 +25,14 @@ def hook(library: ModuleType) -> None:
 
     @functools.wraps(wait_for)
     def sync(*args: Any, **kwargs: Any) -> Any:
-        token = calls.waiting_owner.set(_core.remote_owner())
+        ended = getattr(_thread, "ended_ns", None)
+        pauses = [] if ended is None else [time.monotonic_ns() - ended]
+        token = calls.waiting.set((_core.remote_owner(), pauses))
         try:
             return wait_for(*args, **kwargs)
         finally:
-            calls.waiting_owner.reset(token)
+            calls.waiting.reset(token)
+            _thread.ended_ns = time.monotonic_ns()
 
     for name, module in list(sys.modules.items()):
         if name.startswith(_USERS) and vars(module).get("sync") is wait_for:
