@@ -20,17 +20,27 @@ MAX_REFUSED = 1024
 _refused: dict[bytes, tuple[int, int]] = {}
 
 
-def begin(target: bytes, in_one_thread: bool = False) -> _core.RemoteCall | None:
-    """A request for ``target``, which names the object (host, path, range). None: it is not recorded.
+_begin = _core.RemoteCall.begin
 
-    in_one_thread: the client does one request at a time in the calling thread, so a thread that asks for
-    something else has given up on what was refused.
-    """
+
+def begin(target: bytes) -> _core.RemoteCall | None:
+    """A request for ``target``, which names the object (host, path, range). None: it is not recorded."""
     owner, pauses = waiting.get()
-    backoff = _pause_before(target, threading.get_ident() if in_one_thread else 0) if _refused else 0
+    backoff = _pause_before(target, 0) if _refused else 0
     if pauses:
-        return _core.RemoteCall.begin(owner, target, backoff > 0, backoff, pauses.pop())
-    return _core.RemoteCall.begin(owner, target, backoff > 0, backoff)
+        return _begin(owner, target, backoff > 0, backoff, pauses.pop())
+    return _begin(owner, target, backoff > 0, backoff)
+
+
+def begin_in_thread(target: bytes) -> _core.RemoteCall | None:
+    """The same for a client that does one request at a time in the calling thread.
+
+    A thread that asks for something else has given up on what was refused.
+    """
+    if not _refused:
+        return _begin(0, target)
+    backoff = _pause_before(target, threading.get_ident())
+    return _begin(0, target, backoff > 0, backoff)
 
 
 def is_refused(status: int) -> bool:

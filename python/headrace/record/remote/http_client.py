@@ -23,7 +23,7 @@ def hook(client: ModuleType) -> None:
 
     def endheaders(self: Any, *args: Any, **kwargs: Any) -> Any:
         target = _target(self)
-        call = calls.begin(target, in_one_thread=True)
+        call = calls.begin_in_thread(target)
         if call is None:
             return send_headers(self, *args, **kwargs)
         try:

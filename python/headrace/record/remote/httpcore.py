@@ -16,7 +16,7 @@ def hook(library: ModuleType) -> None:
 
     def handle_request(self: Any, request: Any) -> Any:
         target = _target(request)
-        call = calls.begin(target, in_one_thread=True)
+        call = calls.begin_in_thread(target)
         if call is None:
             return handle(self, request)
         try:

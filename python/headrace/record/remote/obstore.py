@@ -42,7 +42,7 @@ def _done(call: Any, result: Any) -> Any:
 def _counted(function: Any) -> Any:
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
-        call = calls.begin(_target(args, kwargs), in_one_thread=True)
+        call = calls.begin_in_thread(_target(args, kwargs))
         return function(*args, **kwargs) if call is None else _done(call, function(*args, **kwargs))
 
     return read
