@@ -71,7 +71,7 @@ def read(number: int) -> int:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as run:
-        loop: Any = hr.wrap(map(read, range(2)), run=run)
+    with tempfile.TemporaryDirectory() as run, hr.session(run=run):
+        loop: Any = hr.wrap(map(read, range(2)))
         for _ in loop:
             pass
