@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from headrace.errors import UsageError
+from headrace.loaders.batchgenerators import AugmenterAdapter
 from headrace.loaders.dali import DaliAdapter
+from headrace.loaders.fastai import FastaiAdapter
 from headrace.loaders.function import FunctionAdapter
 from headrace.loaders.grain import GrainAdapter
 from headrace.loaders.huggingface import DatasetsAdapter
@@ -36,6 +38,8 @@ ADAPTERS: list[Adapter] = [
     GrainAdapter(),
     StreamingAdapter(),
     TfDataAdapter(),
+    AugmenterAdapter(),
+    FastaiAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -368,6 +368,21 @@ def hooked_get_iterator(base: type) -> _core.HookedCall | None:
     return None if original is None else _core.HookedCall(original, _before, _after, _failed)
 
 
+def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
+    """What makes torch's iterators for another library's loader, with recording.
+
+    of_outer_loops: only of those that a recorded `OuterLoop` asks for.
+    """
+
+    def before(loader: Any) -> tuple[Any] | None:
+        if of_outer_loops and outer_loops.around(loader) is None:
+            _pending.stack.append(None)
+            return None
+        return _before(loader)
+
+    return _core.HookedCall(make, before, _after, _failed)
+
+
 def _before_first_draws(_: Any, iterator: Any, *__: Any) -> None:
     """An iterator with workers draws for all of them while it is made, and when an epoch begins."""
     start = _pending.start()

@@ -8,12 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.common.own_attributes import own_attribute
+from headrace.loaders.torch_dataloader.foreign import foreign_of
 
 _CONVERTER = "keras.src.trainers.data_adapters.data_adapter_utils"
 
 
 def users_dataset(dataset: Any) -> Any:
-    """The PyDataset behind ``dataset``, if Keras made that; else ``dataset`` itself."""
+    """What the user has behind ``dataset``, if Keras or another library made that; else itself."""
+    foreign = foreign_of(dataset)
+    if foreign is not None:
+        return foreign.users_dataset(dataset)
     if type(dataset).__module__ != _CONVERTER:
         return dataset
     frame = getattr(own_attribute(dataset, "iterable"), "gi_frame", None)

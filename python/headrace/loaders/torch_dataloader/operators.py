@@ -15,6 +15,7 @@ from headrace import _core
 from headrace.common.own_attributes import own_attribute, own_values
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.names import object_name
+from headrace.loaders.torch_dataloader.foreign import foreign_of
 from headrace.loaders.torch_dataloader.keras import users_dataset
 from headrace.record.operator import readable
 
@@ -34,10 +35,10 @@ def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...
     return (found,) if isinstance(found, type) else ()
 
 
-class _Plan:
-    """Walks one fetcher; the order of what it finds is the same in every process."""
+class Plan:
+    """Walks what makes a batch; the order of what it finds is the same in every process."""
 
-    def __init__(self, loader: int, parameter: str, in_front: int) -> None:
+    def __init__(self, loader: int, parameter: str, in_front: int = 0) -> None:
         """in_front: stages of another library that feed the loader."""
         self._loader = loader
         self._first_place = in_front * _core.PLACES_PER_STAGE
@@ -172,22 +173,30 @@ class _Plan:
         for key, one in list(entries):
             if callable(one) and not isinstance(one, type):
                 self.visit_chain(one)  # RandomApply and the like contain chains of their own
+                inner = own_attribute(one, "transform")  # or one transform, which they apply at random
+                if callable(inner) and not isinstance(inner, self._no_transforms):
+                    self.add_transform(one, "transform", inner)
                 self.add_transform(chain, key, one)
 
-    def add_transform(self, container: Any, key: Any, transform: Any) -> None:
-        self.add(container, key, transform, functools.partial(self.timed_transform, transform))
+    def add_transform(self, container: Any, key: Any, transform: Any, name: str = "") -> None:
+        self.add(container, key, transform, functools.partial(self.timed_transform, transform, name))
 
-    def timed_transform(self, transform: Any) -> Any:
+    def timed_transform(self, transform: Any, name: str = "") -> Any:
         if isinstance(transform, _STAND_INS):
             return transform
         stage = _core.STAGE_TRANSFORM + len(self._handles)
-        return _core.TimedCallable(transform, self.operator(object_name(transform), "map", stage), True)
+        handle = self.operator(name or object_name(transform), "map", stage)
+        return _core.TimedCallable(transform, handle, True)
 
 
 def plan(fetcher: Any, loader: int, in_front: int = 0) -> tuple[tuple[Swap, ...], list[_core.OperatorHandle]]:
     """The places for timed objects while ``fetcher`` fetches a batch for ``loader``, and its operators."""
-    walk = _Plan(loader, "num_workers", in_front)
+    walk = Plan(loader, "num_workers", in_front)
     dataset = fetcher.dataset
+    foreign = foreign_of(dataset)
+    if foreign is not None:
+        foreign.plan(walk, fetcher)
+        return tuple(walk.swaps), walk.operators
     has_inner = walk.visit_dataset(dataset, 0)
     iterator = getattr(fetcher, "dataset_iter", None)
     if iterator is not None:

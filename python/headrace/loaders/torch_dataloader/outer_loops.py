@@ -33,12 +33,16 @@ class OuterLoop(Iterator[Any]):
         watch.nest_in(self._recorder)
         self._watch = watch
 
+    def fetch(self, _: None) -> Any:
+        """What the generator inside makes."""
+        return next(self.made)
+
     def __next__(self) -> Any:
         around, _running.loop = _running.loop, self
         delivered = failed = False
         self._recorder.begin_wait()
         try:
-            batch = next(self.made)
+            batch = self.fetch(None)
             delivered = True
         except StopIteration:
             raise

@@ -26,6 +26,8 @@ def kept_iterators(loader: Any) -> list[Any]:
 
 def hook(kind: type) -> None:
     """Loops of this class of loaders are known, where it has an ``__iter__`` of its own."""
+    if not hasattr(kind, "_get_iterator"):
+        return  # another library's, of which only torch's iterators are seen
     owner = next(each for each in kind.__mro__ if "__iter__" in each.__dict__)
     iterate = owner.__dict__["__iter__"]
     if not owner.__module__.startswith(("torch.", "torchdata.")) and not isinstance(

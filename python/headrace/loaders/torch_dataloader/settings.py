@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.torch_dataloader import keras
+from headrace.loaders.torch_dataloader.foreign import foreign_of
 from headrace.results.loader_model import (
     LoaderBuffer,
     LoaderDelivery,
@@ -84,6 +85,8 @@ class Settings(NamedTuple):
     splits_itself: bool = False
     #: Workers of Keras' PyDataset, then the user's only parameter.
     keras_workers: int | None = None
+    #: Of another library's loader: its user's parameters, as (torch's name, its name).
+    foreign: tuple[tuple[str, str], ...] = ()
     #: Parameters of a stream of a known library: name, value, default and where its user sets it.
     of_stream: tuple[tuple[str, Any, Any, str], ...] = ()
 
@@ -96,6 +99,12 @@ def _whole(value: Any) -> int | None:
 
 
 def settings_of(loader: Any) -> Settings:
+    foreign = foreign_of(getattr(loader, "dataset", None))
+    if foreign is not None:
+        offered = foreign.parameters(loader.dataset)
+        values = {name: value for name, (_, value) in offered.items()}
+        names = tuple((name, shown) for name, (shown, _) in offered.items() if shown)
+        return Settings(**values, stream=True, splits_itself=True, collates=False, foreign=names)
     workers = _whole(getattr(loader, "num_workers", 0)) or 0
     return Settings(
         num_workers=workers,
@@ -179,6 +188,11 @@ def model_of(settings: Settings) -> LoaderModel:
         number = max(1, settings.keras_workers)
         sets = "workers" if number == 1 else "none"
         parameters = [LoaderParameter(name="workers", value=number, min=1, sets=sets, set_in=where)]
+    if settings.foreign:
+        shown = dict(settings.foreign)
+        parameters = [one for one in parameters if one.name in shown]
+        for one in parameters:
+            one.name = shown[one.name]
     known = {one.name for one in parameters}
     parameters += [
         # The loader and its stream may both have a batch size.
@@ -209,7 +223,7 @@ def model_of(settings: Settings) -> LoaderModel:
                 capacity=settings.prefetch_factor or 0,
                 is_window=True,
                 per_worker=True,
-                set_by="prefetch_factor",
+                set_by="" if settings.foreign else "prefetch_factor",
             )
         ],
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),

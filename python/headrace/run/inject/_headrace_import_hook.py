@@ -22,14 +22,15 @@ if TYPE_CHECKING:  # typing is not loaded yet
 #: and a file or folder beside the module's own that a module of the user's with the same name does not have.
 #: Written by tools/loader_modules.py from what each loader declares.
 LOADER_MODULES = {
+    "batchgenerators.dataloading.multi_threaded_augmenter": ("batchgenerators", ""),
+    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": ("batchgenerators", ""),
+    "batchgenerators.dataloading.single_threaded_augmenter": ("batchgenerators", ""),
     "nvidia.dali.plugin.base_iterator": ("dali", ""),
+    "fastai.data.load": ("fastai", ""),
     "grain": ("grain", "_src"),
     "datasets": ("huggingface", "iterable_dataset.py"),
     "mindspore.dataset": ("mindspore", "engine"),
     "streaming.base.dataset": ("mosaicml", "stream.py"),
-    "fastai.data.load": ("own_workers", ""),
-    "batchgenerators.dataloading.multi_threaded_augmenter": ("own_workers", ""),
-    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": ("own_workers", ""),
     "ray.data.iterator": ("ray_data", ""),
     "spdl.pipeline": ("spdl", ""),
     "tensorflow": ("tfdata", "python"),

@@ -96,6 +96,21 @@ std::vector<Advice> cures(const Case& facts) {
   return advice;
 }
 
+/// A thread of a loader that takes the batches of all its worker processes, one at a time.
+Finding of_receiving_thread(const profile::OperatorProfile& op) {
+  Finding finding;
+  finding.op = op.name;
+  finding.headline = "one thread receives the batches of all worker processes, and does not keep up";
+  finding.evidence =
+      cause_evidence("receiving a batch takes " + duration(op.demand_s) + ", one after the other",
+                     {{"handoff_s", op.demand_s}});
+  finding.advice.push_back(
+      in_words("send less: smaller arrays (uint8 or float16 where float32 is not needed), or tensors instead "
+               "of arrays, "
+               "which pass through shared memory; more processes do not help"));
+  return finding;
+}
+
 /// A pipeline's map whose items cross to worker processes and back: not the sink waits for what is ready, the
 /// map's own threads are busy with copying.
 Finding of_worker_processes(const Case& facts) {
@@ -126,7 +141,10 @@ std::optional<Finding> judge_handoff(const Case& facts) {
   const bool is_handoff = facts.candidate_is(handoff);
   if (!facts.gate.handoff_only && !is_handoff) return std::nullopt;
   if (facts.candidate_is(sampler) || facts.candidate_is(pin_memory)) return std::nullopt;
-  if (!facts.loader && is_handoff) return of_worker_processes(facts);
+  if (!facts.loader && is_handoff) {
+    const bool of_map = facts.op().name.find('.') != std::string::npos;
+    return of_map ? of_worker_processes(facts) : of_receiving_thread(facts.op());
+  }
   Finding finding;
   finding.op = is_handoff ? facts.op().name : "handoff";
   finding.headline =

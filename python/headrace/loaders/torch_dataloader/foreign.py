@@ -1,0 +1,37 @@
+"""Loaders of other libraries that read with torch's DataLoader iterators, worker processes and all.
+
+Such a library gives torch's iterators a dataset of its own, behind which is what its user has. Its adapter
+registers here how that is named, set and timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace.loaders.torch_dataloader.operators import Plan
+
+
+class ForeignLoader(NamedTuple):
+    """How a library's loader differs from a DataLoader, by the class of its own dataset."""
+
+    #: The user's dataset behind the library's.
+    users_dataset: Callable[[Any], Any]
+    #: Parameters by what a DataLoader calls them: its user's name for it ("": it is fixed), and the value.
+    parameters: Callable[[Any], dict[str, tuple[str, Any]]]
+    #: Times what a fetcher of this dataset runs.
+    plan: Callable[[Plan, Any], None]
+
+
+#: By module and name of the class.
+_known: dict[tuple[str, str], ForeignLoader] = {}
+
+
+def register(module: str, name: str, loader: ForeignLoader) -> None:
+    _known[module, name] = loader
+
+
+def foreign_of(dataset: Any) -> ForeignLoader | None:
+    kind = type(dataset)
+    return _known.get((kind.__module__, kind.__name__))
