@@ -254,7 +254,7 @@ def test_keras_own_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (found.operator, found.cause) == ("Images", "no_overlap"), str(in_loop)
     assert (found.advice[0].parameter, found.advice[0].from_) == ("workers", 1)
     assert found.advice[0].to > 1
-    assert threads.profile.settings["own_workers"] == "workers=2", str(threads)
+    assert threads.profile.operators[0].workers == 2, str(threads)
     assert threads.diagnosis.cause in ("too_few_workers", None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.common.own_attributes import own_attribute
+from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.foreign import foreign_of
 
 _CONVERTER = "keras.src.trainers.data_adapters.data_adapter_utils"
@@ -23,6 +24,14 @@ def users_dataset(dataset: Any) -> Any:
     frame = getattr(own_attribute(dataset, "iterable"), "gi_frame", None)
     adapter = frame.f_locals.get("self") if frame is not None else None
     return getattr(adapter, "py_dataset", dataset)
+
+
+def name_in_loop(dataset: Any) -> str:
+    """What runs in the loop of an iterable dataset. A PyDataset with workers is read by those."""
+    found = users_dataset(dataset)
+    if found is not dataset and (workers_of(dataset) or 0) > 1:
+        return "convert_to_tensor"
+    return object_name(found)
 
 
 def workers_of(dataset: Any) -> int | None:

@@ -16,7 +16,7 @@ from headrace.common.own_attributes import own_attribute, own_values
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.foreign import foreign_of
-from headrace.loaders.torch_dataloader.keras import users_dataset
+from headrace.loaders.torch_dataloader.keras import name_in_loop, users_dataset
 from headrace.record.operator import readable
 
 #: A place for a timed object during a fetch: container (None: the fetcher), key, bare, timed. The key is an
@@ -204,9 +204,7 @@ def plan(fetcher: Any, loader: int, in_front: int = 0) -> tuple[tuple[Swap, ...]
         has_stages = (streams.record if info is None else streams.record_in_worker)(dataset, loader)
         if not (has_inner and isinstance(dataset, walk._transparent)):
             kind, place = ("map", 50) if has_stages else ("source", 0)
-            handle = walk.operator(
-                object_name(users_dataset(dataset)), kind, _core.STAGE_DATASET + place, shared=True
-            )
+            handle = walk.operator(name_in_loop(dataset), kind, _core.STAGE_DATASET + place, shared=True)
             walk.add(None, "dataset_iter", iterator, lambda: _core.OperatorIterator(iterator, handle))
     elif not (has_inner and isinstance(dataset, walk._transparent)):
         walk.add(None, "dataset", dataset, lambda: walk.timed_dataset(dataset, 0, has_inner))

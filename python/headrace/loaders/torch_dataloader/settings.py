@@ -62,6 +62,8 @@ _ROWS_ADVICE = (
     "index with all of them in __getitems__(indices) of the dataset and pass its result on in collate_fn, or "
     "DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), {}, drop_last=False))"
 )
+#: The default of ``max_queue_size``: batches that workers of a PyDataset make ahead.
+_KERAS_QUEUE = 10
 #: Stages of a DataLoader; `_core.STAGE_...` are places in them.
 _DRAWS, _MAKES, _HANDS_OVER, _PINS = range(4)
 
@@ -184,10 +186,7 @@ def model_of(settings: Settings) -> LoaderModel:
         parameter("trainer", usual=settings.trainer),
     ]
     if settings.keras_workers is not None:
-        where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
-        number = max(1, settings.keras_workers)
-        sets = "workers" if number == 1 else "none"
-        parameters = [LoaderParameter(name="workers", value=number, min=1, sets=sets, set_in=where)]
+        parameters = [_workers_of_keras(settings.keras_workers)]
     if settings.foreign:
         shown = dict(settings.foreign)
         parameters = [one for one in parameters if one.name in shown]
@@ -202,7 +201,7 @@ def model_of(settings: Settings) -> LoaderModel:
         for name, value, usual, where in settings.of_stream
         if name != "num_shards"
     ]
-    return LoaderModel(
+    model = LoaderModel(
         framework="torch",
         stages=[
             LoaderStage(name="sampler"),
@@ -237,6 +236,18 @@ def model_of(settings: Settings) -> LoaderModel:
         if settings.num_shards is None
         else streams.SHARD_ADVICE,
     )
+    if settings.keras_workers is not None:
+        # Its threads fill a queue and hand nothing over between processes.
+        model.buffers = [LoaderBuffer(from_=_MAKES, capacity=_KERAS_QUEUE)]
+        model.delivery = LoaderDelivery()
+    return model
+
+
+def _workers_of_keras(workers: int) -> LoaderParameter:
+    where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
+    number = max(1, workers)
+    sets = "workers" if number == 1 else "none"
+    return LoaderParameter(name="workers", value=number, min=2, sets=sets, stage=_MAKES, set_in=where)
 
 
 def add_loop(model: LoaderModel, settings: Settings) -> None:

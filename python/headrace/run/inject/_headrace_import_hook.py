@@ -29,6 +29,7 @@ LOADER_MODULES = {
     "fastai.data.load": ("fastai", ""),
     "grain": ("grain", "_src"),
     "datasets": ("huggingface", "iterable_dataset.py"),
+    "keras.src.trainers.data_adapters.py_dataset_adapter": ("keras", ""),
     "mindspore.dataset": ("mindspore", "engine"),
     "streaming.base.dataset": ("mosaicml", "stream.py"),
     "ray.data.iterator": ("ray_data", ""),

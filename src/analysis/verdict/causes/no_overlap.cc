@@ -36,9 +36,11 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
 /// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
 Advice with_workers(const Case& facts, const profile::Parameter& parameter, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
-  int workers = std::max(1, static_cast<int>(std::min(needed, parameter.max.value_or(kMaxAdvisedWorkers))));
+  const int fewest = std::max(1, static_cast<int>(parameter.min.value_or(1)));
+  const double most = parameter.max.value_or(kMaxAdvisedWorkers);
+  int workers = std::max(fewest, static_cast<int>(std::min(needed, most)));
   Prediction prediction = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, workers, 1}});
-  for (int fewer = workers - 1; fewer >= 1; --fewer) {
+  for (int fewer = workers - 1; fewer >= fewest; --fewer) {
     const Prediction then = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
     if (then.step_s > 1.02 * prediction.step_s) break;
     prediction = then;
@@ -47,6 +49,9 @@ Advice with_workers(const Case& facts, const profile::Parameter& parameter, doub
   Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
   advice.parameter = parameter.parameter;
   advice.from = static_cast<std::int64_t>(parameter.value);
+  // Where 1 means the loop, too, its user wrote that.
+  const profile::LoaderParameter* written = parameter_of(facts.profile, profile::Quantity::workers);
+  if (written != nullptr && written->name == parameter.parameter) advice.from = written->value;
   advice.to = workers;
   advice.changes = {{Change::Kind::kWorkers, facts.candidate, workers, 1}};
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
