@@ -1,7 +1,8 @@
 """Loaders of other libraries that read with torch's DataLoader iterators, worker processes and all.
 
 Such a library gives torch's iterators a dataset of its own, behind which is what its user has. Its adapter
-registers here how that is named, set and timed.
+registers here how that is named, set and timed. Others have a subclass of DataLoader with parameters of its
+own.
 """
 
 from __future__ import annotations
@@ -24,12 +25,27 @@ class ForeignLoader(NamedTuple):
     plan: Callable[[Plan, Any], None]
 
 
+#: By module and name of a DataLoader's own class: its parameters beyond torch's, with their defaults.
+_subclasses: dict[tuple[str, str], dict[str, Any]] = {}
 #: By module and name of the class.
 _known: dict[tuple[str, str], ForeignLoader] = {}
 
 
 def register(module: str, name: str, loader: ForeignLoader) -> None:
     _known[module, name] = loader
+
+
+def register_subclass(module: str, name: str, parameters: dict[str, Any]) -> None:
+    """A library's subclass of DataLoader; ``buffer_size``: batches that a thread of it keeps for the loop."""
+    _subclasses[module, name] = parameters
+
+
+def parameters_of_subclass(loader: Any) -> tuple[tuple[str, Any, Any, str], ...]:
+    """Name, value, default and where its user sets it: of the library's classes that ``loader`` is of."""
+    found: dict[str, Any] = {}
+    for kind in type(loader).__mro__:
+        found |= _subclasses.get((kind.__module__, kind.__name__), {})
+    return tuple((name, getattr(loader, name, usual), usual, "") for name, usual in found.items())
 
 
 def foreign_of(dataset: Any) -> ForeignLoader | None:

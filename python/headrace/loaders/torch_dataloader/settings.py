@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.torch_dataloader import keras
-from headrace.loaders.torch_dataloader.foreign import foreign_of
+from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass
 from headrace.results.loader_model import (
     LoaderBuffer,
     LoaderDelivery,
@@ -89,7 +89,7 @@ class Settings(NamedTuple):
     keras_workers: int | None = None
     #: Of another library's loader: its user's parameters, as (torch's name, its name).
     foreign: tuple[tuple[str, str], ...] = ()
-    #: Parameters of a stream of a known library: name, value, default and where its user sets it.
+    #: Parameters of a library's DataLoader, or of a stream: name, value, default and where its user sets it.
     of_stream: tuple[tuple[str, Any, Any, str], ...] = ()
 
 
@@ -123,7 +123,8 @@ def settings_of(loader: Any) -> Settings:
         num_shards=streams.shards_of(getattr(loader, "dataset", None)),
         keras_workers=keras.workers_of(getattr(loader, "dataset", None)),
         splits_itself=streams.splits_itself(getattr(loader, "dataset", None)),
-        of_stream=tuple(
+        of_stream=parameters_of_subclass(loader)
+        + tuple(
             (each.name, each.value, each.usual, each.set_in)
             for each in streams.parameters_of(getattr(loader, "dataset", None))
         ),
@@ -285,11 +286,13 @@ def fed_by_thread(handle: _core.LoaderHandle, settings: Settings, room: int) -> 
     del model.stages[_MAKES + 1 :]
     makes = model.stages[_MAKES]
     makes.workers, makes.runs_in, makes.gets_work = 1, "thread", "shared_queue"
-    model.buffers = [LoaderBuffer(from_=_MAKES, capacity=room)]
+    sets = {"num_workers": "workers", "buffer_size": "capacity"}
+    fills = any(each.name == "buffer_size" for each in model.parameters)
+    model.buffers = [LoaderBuffer(from_=_MAKES, capacity=room, set_by="buffer_size" if fills else "")]
     model.delivery = LoaderDelivery()
     for each in model.parameters:
-        each.stage = _MAKES if each.name == "num_workers" else -1
-        each.sets = "workers" if each.name == "num_workers" else "none"
+        each.sets = sets.get(each.name, "none")
+        each.stage = _MAKES if each.name in sets else -1
     handle.describe(json.dumps(as_json(model)), 1)
     return _MAKES
 
