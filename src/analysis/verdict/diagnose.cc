@@ -8,6 +8,7 @@
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
 #include "../read/own_compute.h"
+#include "batch_windows.h"
 #include "candidate.h"
 #include "code_changes.h"
 #include "confidence.h"
@@ -635,6 +636,7 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   }
   add_undivided_stream(facts, diagnosis);
   add_long_steps(facts, diagnosis);
+  add_batch_windows(facts, diagnosis);
   compare_with_queues(facts, diagnosis);
   add_machine(facts, diagnosis);
   diagnosis.windows = verdict_windows(facts, diagnosis);

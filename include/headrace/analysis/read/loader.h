@@ -51,6 +51,8 @@ const profile::LoaderParameter* parameter_of(const profile::Profile& profile,
 /// many of them the object has ("num_processes=2").
 inline constexpr std::string_view kWaitsFor = "waits_for";
 inline constexpr std::string_view kOwnWorkers = "own_workers";
+/// How many threads or processes of pools there are, where it waits for those.
+inline constexpr std::string_view kHelpers = "helpers";
 
 /// Sampler and seconds of an epoch's first draw ("WeightedRandomSampler 3.400").
 inline constexpr std::string_view kFirstDraw = "first_draw";

@@ -1,8 +1,8 @@
 """What a loop waits for inside next() of an object of unknown kind: samples of the loop thread's stack.
 
 A loop that waits for threads or processes of the object's own hardly computes and is not the place of the
-work. The record of the loader then says what it waits for (``waits_for``), and which parameter of the object
-sets how many workers it has (``own_workers``).
+work. The record of the loader then says what it waits for (``waits_for``), how many of them pools have
+(``helpers``), and which parameter of the object sets how many workers it has (``own_workers``).
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _WAITS = {
 
 #: Code, line and package: see `_core.calls_of_thread`.
 _Calls = list[tuple[CodeType, int, str]]
+
+#: Functions of the standard library in which the threads of a pool begin, by file.
+_POOL_THREADS = {"/concurrent/futures/thread.py": "_worker", "/multiprocessing/pool.py": "worker"}
 
 
 class _Watched(NamedTuple):
@@ -167,6 +170,20 @@ def _child_processes() -> int:
     return len(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))
 
 
+def _pool_threads() -> int:
+    """Threads of pools: those that begin in a worker function of the standard library."""
+    count = 0
+    for frame in sys._current_frames().values():
+        outer: FrameType | None = frame
+        while outer is not None:
+            file, name = outer.f_code.co_filename.replace("\\", "/"), outer.f_code.co_name
+            if any(file.endswith(end) and name == begins for end, begins in _POOL_THREADS.items()):
+                count += 1
+                break
+            outer = outer.f_back
+    return count
+
+
 def _as_running(parameter: str, what: str) -> str:
     """The parameter with the number of processes that run: some objects set theirs anew in each worker."""
     count = _child_processes() if what == "processes" else 0
@@ -210,6 +227,8 @@ def _sample_one(each: _Watched) -> bool:
         what = "threads"  # multiprocessing's ThreadPool
     if most >= _MAJORITY * count and what:
         loader.note("waits_for", what)
+        if count := _pool_threads() if what == "threads" else _child_processes():
+            loader.note("helpers", str(count))
         if each.parameter:
             loader.note("own_workers", _as_running(each.parameter, what))
     return True
