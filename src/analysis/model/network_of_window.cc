@@ -99,7 +99,7 @@ class WindowNetwork {
     }
     add_steps();
     if (loader_.sampler >= 0) {
-      network_.draw.cpu_s = operator_at(loader_.sampler).demand_s * service(loader_.sampler);
+      network_.draw = work_of(operator_at(loader_.sampler)) * service(loader_.sampler);
     }
     const bool draws_most = network_.draw.total_s() > network_.receive.total_s();
     network_.serves = draws_most             ? operator_at(loader_.sampler).name
@@ -113,6 +113,12 @@ class WindowNetwork {
   }
   double service(int index) const {
     return index >= 0 ? changed_.effects.service[static_cast<std::size_t>(index)] : 1.0;
+  }
+
+  /// A batch of an operator outside of the workers.
+  static Work work_of(const profile::OperatorProfile& op) {
+    const double cpu_s = std::min(op.demand_s, ratio(op.cpu_s.value_or(0), op.busy_s) * op.demand_s);
+    return {op.demand_s - cpu_s, cpu_s};
   }
 
   void load_in_sink(const std::vector<WorkSequence>& lanes, const std::string& slowest) {
@@ -135,9 +141,8 @@ class WindowNetwork {
     Network::Stage pins;
     if (loader_.pin >= 0) {
       const profile::OperatorProfile& pin = operator_at(loader_.pin);
-      const double cpu_s = std::min(pin.demand_s, ratio(pin.cpu_s.value_or(0), pin.busy_s) * pin.demand_s);
       pins.receives = true;
-      pins.lanes = {{Work{pin.demand_s - cpu_s, cpu_s} * service(loader_.pin)}};
+      pins.lanes = {{work_of(pin) * service(loader_.pin)}};
       pins.name = pin.name;
       connect(makers.outputs, pins.inputs);
       last = &pins;

@@ -22,8 +22,6 @@ from headrace.loaders.torch_dataloader.outer_loops import OuterLoop
 from headrace.record.session import in_its_phase
 
 _MODULE = "fastai.data.load"
-#: In the model's first stage, which is that of the loop's own thread.
-_AFTER_BATCH = 20
 
 
 class FastaiAdapter(IterableAdapter):
@@ -116,7 +114,7 @@ def _begins(made: Any, loader: Any) -> Any:
     if record is None or record.handle.id < 0:
         return None
     loop = OuterLoop(made, fake, record.handle)
-    _time_after_batch(loop, loader, record.handle)
+    _time_after_batch(loop, loader)
     return in_its_phase(loop, record.handle, fake, lambda recorded: recorded.made)
 
 
@@ -132,11 +130,7 @@ def _is_a_look() -> bool:
     return False
 
 
-def _time_after_batch(loop: OuterLoop, loader: Any, handle: _core.LoaderHandle) -> None:
-    """All of it is one operator: it runs in the training loop, inside GetNext."""
+def _time_after_batch(loop: OuterLoop, loader: Any) -> None:
     callback = vars(loader).get("after_batch")
-    if not callable(callback) or operators.is_empty(callback):
-        return
-    operator = _core.OperatorHandle("after_batch", "map", 0, 0, "", handle.id, _AFTER_BATCH)
-    timed = _core.TimedCallable(callback, operator, True)
-    vars(loop)["fetch"] = _core.TimedFetch(loop, ((loader, "after_batch", callback, timed),), False)
+    if callable(callback) and not operators.is_empty(callback):
+        loop.time(loader, "after_batch", "after_batch")

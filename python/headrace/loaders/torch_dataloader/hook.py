@@ -34,7 +34,7 @@ from headrace.loaders.torch_dataloader.settings import (
 from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
 from headrace.record.budget import looks
-from headrace.record.session import TRIAL, phased_loops
+from headrace.record.session import TRIAL, in_its_phase, phased_loops
 from headrace.results.loader_model import LoaderModel
 
 _WATCH = own_loops.WATCH
@@ -42,6 +42,8 @@ _PHASE = "_headrace_phase"
 _AROUND = "_headrace_around"
 #: The loader's record of a loop that may have a phase, and the name that it had when it was made.
 _RECORD = "_headrace_names"
+#: A loader of torch_geometric finishes its batches in the loop, unless this is true.
+_FINISHES = "filter_per_worker"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -180,18 +182,27 @@ def _before(loader: Any) -> tuple[Any] | None:
         return None
     own_loops.hook(type(loader))
     outer = outer_loops.around(loader)
-    start = _Start(loader, record, begins=outer is None and not own_loops.is_being_made(loader))
+    is_inner = outer is not None or getattr(loader, _FINISHES, None) is False
+    start = _Start(loader, record, begins=not is_inner and not own_loops.is_being_made(loader))
     start.outer = outer
     _pending.stack[-1] = start
     return (start.make_view(),) if start.enters_workers else None
 
 
-def _after(iterator: Any, _: Any) -> None:
+def _after(iterator: Any, _: Any) -> Any:
     start = _pending.stack.pop()
     if not isinstance(start, _Start):
-        return
+        return None
     start.take_back()
-    _try_attach(iterator, start)
+    inside = outer_loops.inside_of(iterator)
+    if inside is None:
+        _try_attach(iterator, start)
+        return None
+    inner, finishes = inside
+    loop = start.outer = outer_loops.OuterLoop(iterator, start.loader, start.handle)
+    _try_attach(inner, start)
+    loop.time(iterator, finishes, object_name(vars(iterator)[finishes]))
+    return in_its_phase(loop, start.handle, start.loader, lambda recorded: recorded.made)
 
 
 def adopt_iterators(loader: Any, record: loaders.Record) -> None:
@@ -418,6 +429,11 @@ def _classes() -> list[type]:
         getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None),
     ]
     return [one for one in found if isinstance(one, type)]
+
+
+def patch_owner(owner: type) -> None:
+    """Iterators that a library's subclass of DataLoader makes in its own ``_get_iterator``."""
+    _patch(owner)
 
 
 def patch_class() -> None:

@@ -1,7 +1,8 @@
-"""Loops over iterators that make each batch of several of a DataLoader inside: accelerate's dispatcher.
+"""Loops over iterators that make each batch of those of a DataLoader inside.
 
-Rank 0 takes a batch for each rank, joins them and broadcasts the result; all ranks wait for that in next().
-So GetNext is the outer iterator's, and what the inner batches were doing meanwhile is what it waited for.
+In accelerate's dispatcher, rank 0 takes a batch for each rank, joins them and broadcasts the result; all
+ranks wait for that in next(). Other libraries finish a worker's batch in the loop. So GetNext is the outer
+iterator's, and what the inner batches were doing meanwhile is what it waited for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,23 @@ from headrace.record.session import in_its_phase
 #: By module: the class, and its attribute that holds the loader inside.
 _CLASSES = {"accelerate.data_loader": ("DataLoaderDispatcher", "base_dataloader")}
 
+#: A place in the model's first stage, which is that of the loop's own thread.
+_IN_LOOP = 20
+#: By module and name, an iterator around torch's: where that is, and what finishes a batch in the loop.
+_finishing: dict[tuple[str, str], tuple[str, str]] = {}
+
+
+def register(module: str, name: str, inner: str, finishes: str) -> None:
+    """Iterators of this class are around one of torch's, ``inner``; they call ``finishes`` for each batch."""
+    _finishing[module, name] = inner, finishes
+
+
+def inside_of(iterator: Any) -> tuple[Any, str] | None:
+    """Torch's iterator in one that finishes its batches, and the attribute that does; None: another kind."""
+    kind = type(iterator)
+    known = _finishing.get((kind.__module__, kind.__name__))
+    return None if known is None else (getattr(iterator, known[0]), known[1])
+
 
 class OuterLoop(Iterator[Any]):
     """One loop: stands in front of the generator that the class made."""
@@ -25,6 +43,7 @@ class OuterLoop(Iterator[Any]):
     def __init__(self, made: Any, inner: Any, handle: _core.LoaderHandle) -> None:
         self.inner = inner
         self.made = made
+        self._handle = handle
         self._recorder = _core.LoopRecorder(handle)
         self._watch: _core.IteratorWatch | None = None
 
@@ -32,6 +51,26 @@ class OuterLoop(Iterator[Any]):
         """The inner loader's iterator is made."""
         watch.nest_in(self._recorder)
         self._watch = watch
+
+    def time(self, owner: Any, attribute: str, name: str) -> None:
+        """All that ``owner.attribute`` is called for inside GetNext is one operator of the loop's thread."""
+        bare = vars(owner)[attribute]
+        operator = _core.OperatorHandle(name, "map", 0, 0, "", self._handle.id, _IN_LOOP)
+        timed = _core.TimedCallable(bare, operator, True)
+        vars(self)["fetch"] = _core.TimedFetch(self, ((owner, attribute, bare, timed),), False)
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        """Another epoch of an iterator that its loader keeps."""
+        self._recorder.end_loop()
+        self._recorder = _core.LoopRecorder(self._handle)
+        around, _running.loop = _running.loop, self
+        try:
+            self.made._reset(loader, first_iter)
+        finally:
+            _running.loop = around
 
     def fetch(self, _: None) -> Any:
         """What the generator inside makes."""

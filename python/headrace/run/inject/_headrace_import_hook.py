@@ -41,6 +41,8 @@ LOADER_MODULES = {
     "accelerate.data_loader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader.stateful_dataloader": ("torch_dataloader", ""),
+    "torch_geometric.loader.node_loader": ("torch_geometric", ""),
+    "torch_geometric.loader.link_loader": ("torch_geometric", ""),
     "torchdata.nodes": ("torchdata_nodes", ""),
     "webdataset": ("webdataset", "pipeline.py"),
 }

@@ -57,6 +57,16 @@ Advice with_workers(const Case& facts, const profile::Parameter& parameter, doub
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
 }
 
+/// A loader with workers, and what finishes their batches in the loop.
+Advice into_workers(const Case& facts) {
+  Advice advice =
+      in_words("run " + facts.op().name +
+               " in the workers (as a transform of the dataset, or by the loader's own option), or "
+               "make it cheaper; predicted as if it cost nothing");
+  return with_prediction(std::move(advice), facts.gate.step_s,
+                         facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1e-3}}));
+}
+
 }  // namespace
 
 std::optional<Finding> judge_no_overlap(const Case& facts) {
@@ -75,6 +85,11 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
                          "own thread, its compute " +
                          duration(facts.gate.own_compute_s),
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
+  if (facts.loader && facts.loader->workers > 0) {
+    finding.advice.push_back(into_workers(facts));
+    drop_unpredicted(finding.advice);
+    return finding;
+  }
   if (facts.loader) {
     finding.advice = advise_workers(facts.predictor, facts.candidate);
     if (finding.advice.empty()) finding.advice = with_plain_batches(facts);
