@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import UsageError
-from headrace.loaders import monai, torch_geometric  # noqa: F401 - they register themselves
+from headrace.loaders import litdata, monai, torch_geometric  # noqa: F401 - they register themselves
 from headrace.loaders.batchgenerators import AugmenterAdapter
 from headrace.loaders.dali import DaliAdapter
 from headrace.loaders.fastai import FastaiAdapter

@@ -30,6 +30,7 @@ LOADER_MODULES = {
     "grain": ("grain", "_src"),
     "datasets": ("huggingface", "iterable_dataset.py"),
     "keras.src.trainers.data_adapters.py_dataset_adapter": ("keras", ""),
+    "litdata.streaming.dataloader": ("litdata", ""),
     "mindspore.dataset": ("mindspore", "engine"),
     "streaming.base.dataset": ("mosaicml", "stream.py"),
     "ray.data.iterator": ("ray_data", ""),

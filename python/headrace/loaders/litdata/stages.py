@@ -1,0 +1,67 @@
+"""Times the wait for the chunks of a StreamingDataset, in the worker or the loop that reads it.
+
+A thread of each reader downloads and decompresses chunks; the reader's item loader waits for the next one
+(`_wait_until_chunk_ready`). That is a private name of litdata 0.2.76; where it is missing, installing raises,
+and the dataset is one operator.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from headrace import _core
+from headrace.loaders.kit import streams
+from headrace.results.loader_model import LoaderParameter
+
+_WAITS = "_wait_until_chunk_ready"
+#: By item loader: its wait, timed.
+_timed: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def install() -> None:
+    """Every dataset asks from now on whether it is recorded. Raises LookupError for another version."""
+    dataset: Any = sys.modules["litdata.streaming.dataset"].StreamingDataset
+    loader: Any = getattr(sys.modules["litdata.streaming.item_loader"], "BaseItemLoader", None)
+    wait = getattr(loader, _WAITS, None)
+    if wait is None:
+        raise LookupError(f"its item loaders have no {_WAITS}")
+    if hasattr(wait, "headrace"):
+        return
+    iterate = dataset.__iter__
+
+    @functools.wraps(iterate)
+    def recorded_iterator(self: Any) -> Any:
+        iterator = iterate(self)
+        chain = streams.chain_of(self)
+        reader = getattr(getattr(self, "cache", None), "_reader", None)
+        if chain is not None and reader is not None:
+            download = chain.operator(1, "download", "source")
+            _timed[reader._item_loader] = _core.TimedCallable(wait, download)
+        return iterator
+
+    @functools.wraps(wait)
+    def recorded_wait(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _timed.get(self, wait)(self, *args, **kwargs)
+
+    recorded_wait.headrace = True  # type: ignore[attr-defined]
+    setattr(loader, _WAITS, recorded_wait)
+    dataset.__iter__ = recorded_iterator
+
+
+def parameters_of(dataset: Any) -> list[LoaderParameter]:
+    """What its user set in the dataset."""
+    where = "set it in StreamingDataset()"
+    found = []
+    for name, usual in (("max_pre_download", 2), ("max_cache_size", None)):
+        value = getattr(dataset, name, None)
+        if isinstance(value, (int, str)):
+            found.append(LoaderParameter(name=name, value=value, usual=usual, set_in=where))
+    return found
+
+
+STAGES = streams.StreamStages(
+    "litdata.streaming.dataset", install, parameters_of=parameters_of, splits_itself=True
+)
