@@ -23,6 +23,7 @@ from headrace.loaders.spdl import SpdlAdapter
 from headrace.loaders.tfdata import TfDataAdapter
 from headrace.loaders.torch_dataloader import DataLoaderAdapter
 from headrace.loaders.torchdata_nodes import NodesAdapter
+from headrace.loaders.torchrl import ReplayBufferAdapter
 from headrace.loaders.webdataset import WebDatasetAdapter
 from headrace.results import older_models
 
@@ -41,6 +42,7 @@ ADAPTERS: list[Adapter] = [
     TfDataAdapter(),
     AugmenterAdapter(),
     FastaiAdapter(),
+    ReplayBufferAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

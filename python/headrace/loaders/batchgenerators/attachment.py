@@ -38,8 +38,21 @@ class AugmenterAttachment(Attachment):
     """An augmenter with worker processes: they make batches, and a thread of it takes them to the loop."""
 
     def __init__(self, obj: Any) -> None:
-        super().__init__(obj, ready=self._is_ready)
-        self._augmenter = weakref.ref(obj)
+        self._recorder = Recorder(weakref.ref(obj))
+        super().__init__(obj, ready=self._recorder.is_ready)
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        self._recorder.opened(handle)
+
+    def describe(self) -> LoaderModel | None:
+        return self._recorder.describe()
+
+
+class Recorder:
+    """What an augmenter's workers and queues report to. Does not keep the augmenter."""
+
+    def __init__(self, augmenter: weakref.ref[Any]) -> None:
+        self._augmenter = augmenter
         self._handle: _core.LoaderHandle | None = None
         self._made: _core.QueueHandle | None = None
         self._received: _core.QueueHandle | None = None
@@ -116,7 +129,7 @@ class AugmenterAttachment(Attachment):
 
         queue._put, queue._get = level_put, level_get
 
-    def _is_ready(self) -> bool | None:
+    def is_ready(self) -> bool | None:
         augmenter = self._augmenter()
         results = None if augmenter is None else settings.results_of(augmenter)
         if results is None:

@@ -17,26 +17,35 @@ from headrace.record.operator import readable
 from headrace.record.session import enabled, kept_open, not_recorded, open_session
 
 
-def patch(kind: Any, adapter: Adapter, is_recorded: Callable[[Any], bool], starts: str = "") -> None:
-    """Each call of ``__next__`` of the class is a GetNext of the loop over that object.
+def patch(
+    kind: Any,
+    adapter: Adapter,
+    is_recorded: Callable[[Any], bool],
+    starts: str = "",
+    method: str = "__next__",
+) -> None:
+    """Each call of ``method`` of the class is a GetNext of the loop over that object.
 
     is_recorded: whether an object has a record already, as one that `wrap` got.
     starts: its method that starts the workers, which a program may call before the first ``next()``.
     """
-    if not isinstance(kind.__next__, _core.HookedCall):
-        _RecordedNext(kind, adapter, is_recorded, starts)
+    if not isinstance(getattr(kind, method), _core.HookedCall):
+        _RecordedNext(kind, adapter, is_recorded, starts, method)
 
 
 class _RecordedNext:
-    def __init__(self, kind: Any, adapter: Adapter, is_recorded: Callable[[Any], bool], starts: str) -> None:
+    def __init__(
+        self, kind: Any, adapter: Adapter, is_recorded: Callable[[Any], bool], starts: str, method: str
+    ) -> None:
         self._adapter = adapter
         self._is_recorded = is_recorded
         self._loops: weakref.WeakKeyDictionary[Any, _Loop] = weakref.WeakKeyDictionary()
-        bare = kind.__next__
-        kind.__next__ = _core.HookedCall(bare, self._before, self._after, self._failed)
+        bare = getattr(kind, method)
+        hooked = _core.HookedCall(bare, self._before, self._after, self._failed)
+        setattr(kind, method, hooked)
         for name, held in list(vars(kind).items()):
             if held is bare:  # next() under another name
-                setattr(kind, name, kind.__dict__["__next__"])
+                setattr(kind, name, hooked)
         if starts and hasattr(kind, starts):
             setattr(kind, starts, _core.HookedCall(getattr(kind, starts), self._open))
 

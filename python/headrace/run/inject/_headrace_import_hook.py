@@ -45,6 +45,7 @@ LOADER_MODULES = {
     "torch_geometric.loader.node_loader": ("torch_geometric", ""),
     "torch_geometric.loader.link_loader": ("torch_geometric", ""),
     "torchdata.nodes": ("torchdata_nodes", ""),
+    "torchrl.data.replay_buffers.replay_buffers": ("torchrl", ""),
     "webdataset": ("webdataset", "pipeline.py"),
 }
 
