@@ -46,6 +46,9 @@ LOADER_MODULES = {
     "torch_geometric.loader.link_loader": ("torch_geometric", ""),
     "torchdata.nodes": ("torchdata_nodes", ""),
     "torchrl.data.replay_buffers.replay_buffers": ("torchrl", ""),
+    "decord.video_reader": ("video_decoders", ""),
+    "torchcodec.decoders._video_decoder": ("video_decoders", ""),
+    "lerobot.datasets.video_utils": ("video_decoders", ""),
     "webdataset": ("webdataset", "pipeline.py"),
 }
 
