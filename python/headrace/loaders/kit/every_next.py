@@ -70,7 +70,6 @@ class _RecordedNext:
 class _Loop:
     def __init__(self, obj: Any, adapter: Adapter) -> None:
         self._inside = 0  #: the thread that is inside next()
-        self._begun = False  #: the first one, in which workers start, is over
         self._block: BlockLoop | None = None
         self._attachment: Attachment | None = None
         self._ready: bool | None = None
@@ -84,7 +83,7 @@ class _Loop:
             self._block = BlockLoop(session, shown, self._attachment.source)
             self._attachment.iterable = ()  # its recording ends with the object
             if self._attachment.unknown:
-                inside_next.watch(weakref.WeakMethod(self.thread), self._block.handle, obj)
+                inside_next.watch(self._block.handle, obj)
         except Exception as error:  # the loop must still run
             not_recorded(error)
             return
@@ -97,9 +96,6 @@ class _Loop:
             library = adapter.libraries[0]
             warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
 
-    def thread(self) -> int:
-        return self._inside if self._begun else 0
-
     def begin(self) -> None:
         ready = self._attachment.ready if self._attachment is not None else None
         is_ready = ready() if ready is not None else None
@@ -110,5 +106,4 @@ class _Loop:
     def end(self, error: type[BaseException] | None) -> None:
         if self._block is not None and self._inside == threading.get_ident():
             self._inside = 0
-            self._begun = True
             self._block.end(error, -1 if self._ready is None else int(self._ready))

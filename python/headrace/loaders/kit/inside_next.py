@@ -27,6 +27,7 @@ _LATER_PERIOD_S = 0.05
 _MAX_TRIES = 1500
 #: Frames that are searched, from the innermost one on.
 _DEPTH = 10
+_DEEPEST = 1000
 #: Attributes in which objects of the common libraries keep the number of their workers.
 _PARAMETERS = (
     "num_workers",
@@ -172,16 +173,14 @@ def _child_processes() -> int:
 
 def _pool_threads() -> int:
     """Threads of pools: those that begin in a worker function of the standard library."""
-    count = 0
-    for frame in sys._current_frames().values():
-        outer: FrameType | None = frame
-        while outer is not None:
-            file, name = outer.f_code.co_filename.replace("\\", "/"), outer.f_code.co_name
-            if any(file.endswith(end) and name == begins for end, begins in _POOL_THREADS.items()):
-                count += 1
-                break
-            outer = outer.f_back
-    return count
+    return sum(
+        any(
+            code.co_filename.replace("\\", "/").endswith(end) and code.co_name == begins
+            for code, _, _ in calls
+            for end, begins in _POOL_THREADS.items()
+        )
+        for calls in _core.calls_of_threads(_DEEPEST).values()
+    )
 
 
 def _as_running(parameter: str, what: str) -> str:

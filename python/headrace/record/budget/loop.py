@@ -121,7 +121,7 @@ class Loop:
         return now - self._since >= max(_MIN_S, (_TIMES_AS_LONG if part == "" else _TIMES_KNOWN) * usual_s)
 
     def pause(self, place: Place, now: float, seconds: float) -> bool:
-        """The step is at ``place``, and was at the last look, ``seconds`` ago. Whether it is known to be long.
+        """The step is at ``place``, as at the last look, ``seconds`` ago. Whether it is known to be long.
 
         At the first look into a step all of its time counts. It began about half a look before it was seen.
         """
