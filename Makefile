@@ -26,7 +26,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
   docs lint tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -77,6 +77,9 @@ mindspore: $(STAMPS)/venv
 # Not in CI: they are large.
 large-loaders: $(STAMPS)/venv
 	@tools/setup.sh large-loaders
+
+more-loaders: $(STAMPS)/venv
+	@tools/setup.sh more-loaders
 
 cluster-engines: $(STAMPS)/venv
 	@tools/setup.sh cluster-engines

@@ -12,6 +12,7 @@
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh integrations    Keras, MLflow, W&B, a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
+#     tools/setup.sh more-loaders    batchgenerators, litdata, MONAI, PyG, torchrl, obstore, for their tests
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh docs            what `make docs` needs: mkdocs, and the Debian packages of tools/docs-packages.txt
@@ -178,6 +179,13 @@ setup_large-loaders() {
   .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
 }
 
+setup_more-loaders() {
+  say "installing batchgenerators, litdata, MONAI, PyG, torchrl and obstore for their tests"
+  # litdata asks for a torchvision, which asks for a torch of its own.
+  .venv/bin/python tools/requirements.py more-loaders | grep -v litdata | pip_install "torch==2.13.0" -r /dev/stdin
+  .venv/bin/python tools/requirements.py more-loaders | grep litdata | pip_install --no-deps -r /dev/stdin
+}
+
 setup_cluster-engines() {
   say "installing Ray, Dask and mpi4py for the tests of headrace cluster"
   # Without an MPI library mpi4py raises an error of its own when it is imported, which stops Lightning's trainer.
@@ -237,6 +245,6 @@ setup_demo() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs | portable | demo) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs|portable|demo" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | more-loaders | integrations | cluster-engines | object-store | docs | portable | demo) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|more-loaders|integrations|cluster-engines|object-store|docs|portable|demo" ;;
 esac

@@ -38,7 +38,7 @@ std::vector<std::size_t> long_waits(const std::vector<profile::StepSample>& step
     all_s += step.wait_s;
     time_s += step.wait_s + step.compute_s;
   }
-  if (all_s < kOfTime * time_s) return {};
+  if (all_s <= 0 || all_s < kOfTime * time_s) return {};
   double sum_s = 0;
   std::size_t count = 0;
   while (count < order.size() && sum_s < kOfWaits * all_s) sum_s += steps[order[count++]].wait_s;
