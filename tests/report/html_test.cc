@@ -506,6 +506,21 @@ TEST(Html, NotebookCellLeavesTheNotebookAlone) {
   EXPECT_FALSE(holds(style, ":root"));
 }
 
+TEST(Html, BudgetAndTokens) {
+  Profile profile = decode_limits();
+  profile::BudgetPart part;
+  part.part = "evaluation";
+  part.function = "<lambda> (train.py:3)";
+  part.seconds = part.share = 1;
+  part.times = 2;
+  profile.budget = {part};
+  profile.tokens.emplace().lengths = {{64, 0.5}, {128, 0.5}};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "&lt;lambda&gt; (train.py:3), 2 times"));
+  EXPECT_TRUE(holds(page, "up to 128 tokens"));
+}
+
 TEST(Html, Findings) {
   Profile profile = decode_limits();
   profile::Finding finding;

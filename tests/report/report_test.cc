@@ -367,6 +367,53 @@ TEST(Text, FindingsSayWhatToDo) {
   EXPECT_EQ(text_of(decode_limits()).find("FINDINGS"), std::string::npos);
 }
 
+profile::BudgetPart budget_part(const std::string& part, double seconds, std::uint64_t times) {
+  profile::BudgetPart made;
+  made.part = part;
+  made.seconds = seconds;
+  made.share = seconds / 10;
+  made.times = times;
+  return made;
+}
+
+TEST(Text, TheBudgetComesFirstWhereSomethingElseThanTrainingIsTheLargestPart) {
+  profile::Profile profile = decode_limits();
+  profile.budget = {budget_part("evaluation", 6, 3), budget_part("steps", 3, 100),
+                    budget_part("waits", 1, 100)};
+  profile.budget[0].function = "evaluate (train.py:41)";
+  profile.budget[0].period = 40;
+  profile.budget[0].cure = "evaluate half as often";
+  profile.budget[0].saves_s = 3;
+  std::string text = text_of(profile);
+  EXPECT_LT(text.find("WHERE THE RUN'S 10.0 s WENT"), text.find("INPUT-BOUND"));
+  EXPECT_NE(text.find("evaluate (train.py:41), every 40 steps"), std::string::npos);
+  EXPECT_NE(text.find("do: evaluate half as often: saves up to 3.00 s"), std::string::npos);
+  profile.budget[0].times = 1;  // a longer run has no more of it
+  text = text_of(profile);
+  EXPECT_GT(text.find("WHERE THE RUN'S 10.0 s WENT"), text.find("INPUT-BOUND"));
+  profile.budget = {budget_part("steps", 9.5, 100), budget_part("startup", 0.5, 1)};
+  EXPECT_EQ(text_of(profile).find("WHERE THE RUN"), std::string::npos);
+}
+
+TEST(Text, TokensSayWhatIsPaddingAndWhatWouldSaveIt) {
+  profile::Profile profile = decode_limits();
+  profile::TokenProfile& tokens = profile.tokens.emplace();
+  tokens.tokens = 1024;
+  tokens.places = 4096;
+  tokens.padding_share = 0.75;
+  tokens.rows = 8;
+  tokens.tokens_per_s = 182'000;
+  tokens.rank_imbalance = 0.23;
+  tokens.savings = {{"pack", 0.74, "pack several sequences into rows of 512"}};
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("a batch has 1,024 tokens in 4,096 places: 75 % of what a step computes is padding"),
+            std::string::npos);
+  EXPECT_NE(text.find("182,000 tokens"), std::string::npos);
+  EXPECT_NE(text.find("  8 rows,"), std::string::npos);
+  EXPECT_NE(text.find("has 23 % more than the ranks' mean"), std::string::npos);
+  EXPECT_NE(text.find("do: pack several sequences into rows of 512: saves 74 %"), std::string::npos);
+}
+
 TEST(Text, StepsOfATraceThatHasNothingElse) {
   profile::Profile profile = decode_limits();
   profile.device.emplace().idle_s = -1;
