@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter
-from headrace.cluster import _engines, _summary
+from headrace.cluster import _summary
 from headrace.cluster._files import RankFiles, find_ranks
 from headrace.cluster._merge import Merged, merge
 from headrace.errors import UsageError
@@ -328,7 +328,7 @@ class TestDamage:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         job = write_job(tmp_path / "job", {2: {"input": 400}}, ranks=5)
-        monkeypatch.setattr(_engines, "summarise_or_say", dies_at_rank_1)
+        monkeypatch.setattr(_summary, "summarise_or_say", dies_at_rank_1)
         cluster = hr.Cluster.load(job)
         assert cluster.read_errors == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]

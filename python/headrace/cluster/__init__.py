@@ -113,7 +113,7 @@ class Cluster:
             else:
                 unread.append(files)
                 stamps[files.path] = stamp_of(files)
-        _engines.summaries(unread, executor, add)
+        _engines.summaries(_summary.summarise_or_say, unread, executor, add)
         notes = [*found.notes, *([kept.problem] if kept.problem else [])]
         if not parts:
             name, why = read_errors[0]

@@ -6,10 +6,11 @@ import base64
 import os
 import secrets
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.cluster._files import RankFiles
+from headrace.cluster._files import Summarised
 from headrace.cluster._summary import VERSION, decoded, encoded, kept_name
 from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
@@ -25,13 +26,17 @@ class Cache:
     Nothing that goes wrong with it ends an analysis: ``problem`` says it.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(
+        self, folder: Path | None, decode: Callable[[bytes], dict[str, Any] | None] = decoded
+    ) -> None:
+        """``decode``: None for content that is no summary of this version."""
         self._folder = folder
+        self._decode = decode
         self.problem: str | None = None
         self.hits = 0
 
-    def read(self, files: RankFiles) -> dict[str, Any] | None:
-        """The summary if the rank's files have not changed since."""
+    def read(self, files: Summarised) -> dict[str, Any] | None:
+        """The summary if the files have not changed since."""
         if self._folder is None or files.running:
             return None
         try:
@@ -41,12 +46,12 @@ class Cache:
         head, _, body = content.partition(b"\n")
         if head != _key(files, body):
             return None
-        summary = decoded(body)
+        summary = self._decode(body)
         if summary is not None:
             self.hits += 1
         return summary
 
-    def write(self, files: RankFiles, summary: dict[str, Any], stamp: str | None) -> None:
+    def write(self, files: Summarised, summary: dict[str, Any], stamp: str | None) -> None:
         """``stamp``: of the files before they were read."""
         if self._folder is None or files.running or stamp is None or "problem" in summary:
             return
@@ -65,7 +70,7 @@ class Cache:
             self._folder = None
 
 
-def stamp_of(files: RankFiles) -> str | None:
+def stamp_of(files: Summarised) -> str | None:
     """None for files that cannot be looked at."""
     try:
         return files.stamp()
@@ -73,7 +78,7 @@ def stamp_of(files: RankFiles) -> str | None:
         return None
 
 
-def _key(files: RankFiles, body: bytes) -> bytes | None:
+def _key(files: Summarised, body: bytes) -> bytes | None:
     stamp = stamp_of(files)
     return None if stamp is None else _head(stamp, body)
 

@@ -12,35 +12,42 @@ from multiprocessing import get_context
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from headrace.cluster._files import RankFiles
-from headrace.cluster._summary import summarise_or_say
 from headrace.common.cores import usable_cores
 from headrace.common.plain import error_line
 from headrace.errors import UsageError
+
+_Files = TypeVar("_Files")
 
 #: With fewer ranks, starting processes takes longer than reading.
 _FEW = 4
 
 
 def summaries(
-    ranks: Sequence[RankFiles], executor: Executor | None, done: Callable[[RankFiles, dict[str, Any]], None]
+    summarise: Callable[[_Files], dict[str, Any]],
+    each: Sequence[_Files],
+    executor: Executor | None,
+    done: Callable[[_Files, dict[str, Any]], None],
 ) -> None:
-    """Calls ``done`` in this thread with the summary of each rank as it is ready, or with its problem."""
+    """Calls ``done`` in this thread with the summary of each as it is ready, or with its problem.
+
+    ``summarise``: a function of a module, because it is called in other processes; it raises nothing that
+    bad files cause.
+    """
     if executor is not None:
-        for files in _map(ranks, executor, done):
+        for files in _map(summarise, each, executor, done):
             done(files, {"problem": "the engine lost the process that read it"})
         return
-    if len(ranks) < _FEW:
-        for files in ranks:
-            done(files, summarise_or_say(files))
+    if len(each) < _FEW:
+        for files in each:
+            done(files, summarise(files))
         return
-    with _pool(len(ranks)) as pool:
-        lost = list(_map(ranks, pool, done))
+    with _pool(len(each)) as pool:
+        lost = list(_map(summarise, each, pool, done))
     for files in lost:  # one of these ended the process that read it: each gets a process of its own
         with _pool(1) as pool:
-            for again in _map([files], pool, done):
+            for again in _map(summarise, [files], pool, done):
                 done(again, {"problem": "reading it ended the process (out of memory?)"})
 
 
@@ -78,15 +85,18 @@ def _context() -> BaseContext:
 
 
 def _map(
-    ranks: Sequence[RankFiles], executor: Executor, done: Callable[[RankFiles, dict[str, Any]], None]
-) -> Iterator[RankFiles]:
-    """Yields the ranks that were lost with a process."""
-    futures: dict[Future[dict[str, Any]], RankFiles] = {}
-    lost: list[RankFiles] = []
-    waiting = list(reversed(ranks))
+    summarise: Callable[[_Files], dict[str, Any]],
+    each: Sequence[_Files],
+    executor: Executor,
+    done: Callable[[_Files, dict[str, Any]], None],
+) -> Iterator[_Files]:
+    """Yields those that were lost with a process."""
+    futures: dict[Future[dict[str, Any]], _Files] = {}
+    lost: list[_Files] = []
+    waiting = list(reversed(each))
     try:
         while waiting:
-            futures[executor.submit(summarise_or_say, waiting[-1])] = waiting[-1]
+            futures[executor.submit(summarise, waiting[-1])] = waiting[-1]
             waiting.pop()
     except BrokenProcessPool:
         lost += waiting

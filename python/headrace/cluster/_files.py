@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from headrace import _core
 from headrace.cluster._mindspore import STEP_TRACE
@@ -20,6 +20,25 @@ _DEPTH = 3
 #: More folders are no folder of a job.
 _MAX_FOLDERS = 100_000
 _RANK = re.compile(r"rank[-_]?(\d{1,9})(?!\d)")
+
+
+class Summarised(Protocol):
+    """What one summary is made of: the files of a rank, or of a job of a fleet."""
+
+    @property
+    def path(self) -> str:
+        """A path or a URL."""
+
+    @property
+    def running(self) -> bool:
+        """Still being written: its summary is not kept."""
+
+    @property
+    def identity(self) -> str:
+        """Differs between any two that have a summary of their own."""
+
+    def stamp(self) -> str:
+        """Changes when a file does."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +59,17 @@ class RankFiles:
     #: The ranks of each stage of the pipeline if they were given; short texts stay texts, for many ranks.
     stages: tuple[str | tuple[int, ...], ...] = ()
 
+    @property
+    def identity(self) -> str:
+        """The path, and the stages if they were given, because the summary depends on them."""
+        return self.path + (f"\n{self.stages}" if self.stages else "")
+
     def stamp(self) -> str:
         """Changes when the file does: size and time of the last change."""
         if not _trace_files.is_url(self.path):
             state = Path(self.path).stat()
             return f"{state.st_size} {state.st_mtime_ns}"
-        system, path = _file_system(self.path)
+        system, path = file_system(self.path)
         info = system.info(path)
         changed = next((info[key] for key in ("ETag", "mtime", "LastModified", "created") if key in info), "")
         return f"{info.get('size')} {changed}"
@@ -144,7 +168,7 @@ def _rank_in(name: str) -> int | None:
     return int(numbers[-1]) if numbers else None
 
 
-def _file_system(url: str) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -157,7 +181,7 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 
 def _find_behind_url(found: Found, url: str) -> None:
-    system, root = _file_system(url)
+    system, root = file_system(url)
     try:
         paths = sorted(system.find(root, maxdepth=_DEPTH + 1))
     except Exception as error:  # whatever the file system behind fsspec raises
@@ -170,10 +194,10 @@ def _find_behind_url(found: Found, url: str) -> None:
             "segment" if name.endswith(".hrseg") else "trace" if name.endswith(_trace_files.ENDINGS) else ""
         )
         if kind:
-            found.ranks.append(RankFiles(kind, _url_of(system, str(path), url), name, _rank_in(name)))
+            found.ranks.append(RankFiles(kind, url_of(system, str(path), url), name, _rank_in(name)))
 
 
-def _url_of(system: Any, path: str, folder: str) -> str:
+def url_of(system: Any, path: str, folder: str) -> str:
     """The URL of a file in the folder behind ``folder``, which may be a chain: ``simplecache::s3://bucket/job``."""
     own = str(system.unstrip_protocol(path))
     first, chained, rest = folder.partition("::")

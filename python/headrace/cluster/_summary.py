@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.cluster._files import RankFiles, fetch
+from headrace.cluster._files import RankFiles, Summarised, fetch
 from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
 from headrace.common.plain import error_line, without_secrets
@@ -171,7 +171,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
             "operator": diagnosis.operator,
             "cause": diagnosis.cause,
             "summary": diagnosis.summary[:_MAX_TEXT],
-            "advice": _advice(diagnosis),
+            "advice": advice_of(diagnosis),
             "share": sink["starved_share"],
         },
         kernels="[]",
@@ -181,7 +181,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
     )
 
 
-def _advice(diagnosis: Diagnosis) -> list[str]:
+def advice_of(diagnosis: Diagnosis) -> list[str]:
     """The first text for each parameter; further ones are alternatives to it."""
     first = {one.parameter: one.text[:_MAX_TEXT] for one in reversed(diagnosis.advice)}
     return [one.text[:_MAX_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
@@ -314,12 +314,11 @@ def decoded(content: bytes) -> dict[str, Any] | None:
     return summary if fits and isinstance(summary.get("notes"), list) else None
 
 
-def kept_name(files: RankFiles) -> str:
-    """The file name under which a rank's summary is kept."""
+def kept_name(files: Summarised) -> str:
+    """The file name under which a summary is kept."""
     import hashlib
 
-    stages = f"\n{files.stages}" if files.stages else ""
-    return hashlib.sha256((files.path + stages).encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
+    return hashlib.sha256(files.identity.encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
 
 
 def beside(path: str) -> Path | None:

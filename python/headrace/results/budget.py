@@ -45,6 +45,22 @@ def budget_in(run: str, rank: int, image: _core.SegmentImage) -> list[BudgetPart
     return sorted(parts, key=lambda part: -part.seconds)
 
 
+def loops_in(
+    run: str | os.PathLike[str], rank: int, loaders: list[dict[str, Any]]
+) -> tuple[list[Loops], float]:
+    """The loops that take time of a rank's training, and the wall clock of its run in seconds.
+
+    loaders: of `_core.segment_loaders`. Without a file of the rank, none of the loops evaluates or is beside
+    the training, and the wall clock is 0.
+    """
+    document = _newest(os.fspath(run), rank)
+    try:
+        read = _Parts(document or {"wall_s": 0, "loops": {}}, loaders)
+    except (KeyError, TypeError, ValueError, AttributeError):  # damaged, or of another program
+        read = _Parts({"wall_s": 0, "loops": {}}, loaders)
+    return read.loops, read.wall_s
+
+
 def _newest(run: str, rank: int) -> dict[str, Any] | None:
     """Of the files of a rank: several processes may have recorded it, the last one is meant."""
     found = list(Path(run).glob(f"rank{rank}.budget-*.json"))
@@ -87,7 +103,7 @@ class _Parts:
 
     def __init__(self, document: dict[str, Any], loaders: list[dict[str, Any]]) -> None:
         self._document = document
-        self._wall_s = _number(document["wall_s"])
+        self.wall_s = _number(document["wall_s"])
         # Loops beside the training loop, in other threads, take nothing of its time.
         loops = [self._loop(one) for one in loaders if one["epochs"] > 0]
         self.loops = _made_again([one for one in loops if not one.beside])
@@ -98,7 +114,7 @@ class _Parts:
         of_loops = self._of_loops(sum(part.seconds for part in pauses))
         exact_s = sum(part.seconds for part in of_loops) + sum(part.seconds for part in pauses)
         # Looks are a few hundredths of a second late at each end of a loop; what loops took is exact.
-        rest_s = self._wall_s - exact_s
+        rest_s = self.wall_s - exact_s
         seen_s = sum(part.seconds for part in outside)
         if rest_s < 0:  # loops that ran in each other, of which too little is known
             return []
@@ -109,7 +125,7 @@ class _Parts:
             outside.append(BudgetPart(part="other", seconds=rest_s - seen_s))
         parts = [part for part in _joined([*of_loops, *pauses, *outside]) if part.seconds > 0]
         for part in parts:
-            part.share = part.seconds / self._wall_s if self._wall_s else 0.0
+            part.share = part.seconds / self.wall_s if self.wall_s else 0.0
         return parts
 
     def _places(self) -> tuple[list[BudgetPart], list[BudgetPart]]:
@@ -188,11 +204,11 @@ class _Parts:
             ]
         return parts
 
-    def _loop(self, loader: dict[str, Any]) -> _Loops:
+    def _loop(self, loader: dict[str, Any]) -> Loops:
         """loader: of `_core.segment_loaders`."""
         known = self._document["loops"].get(loader["name"], {})
         epochs = int(loader["epochs"])
-        return _Loops(
+        return Loops(
             name=loader["name"],
             index=loader["index"],
             function=str(known.get("function") or "") or None,
@@ -209,7 +225,7 @@ class _Parts:
 
 
 @dataclasses.dataclass
-class _Loops:
+class Loops:
     """All loops over a loader; one that is made anew for each epoch is the same loader."""
 
     name: str
@@ -227,8 +243,8 @@ class _Loops:
     made: int = 1
 
 
-def _made_again(loops: list[_Loops]) -> list[_Loops]:
-    found: dict[tuple[str, str | None, bool], _Loops] = {}
+def _made_again(loops: list[Loops]) -> list[Loops]:
+    found: dict[tuple[str, str | None, bool], Loops] = {}
     for one in loops:
         first = found.setdefault((unnumbered(one.name), one.function, one.evaluates), one)
         if first is one:
@@ -257,7 +273,7 @@ def _joined(parts: list[BudgetPart]) -> list[BudgetPart]:
     return list(found.values())
 
 
-def _advise(parts: list[BudgetPart], loops: dict[str, _Loops], image: _core.SegmentImage) -> None:
+def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.SegmentImage) -> None:
     """What each large part's cure would save of this run."""
     for part in parts:
         if part.share < _WORTH_IT or part.cure:
@@ -278,7 +294,7 @@ def _advise(parts: list[BudgetPart], loops: dict[str, _Loops], image: _core.Segm
             part.saves_s = part.seconds / 2
 
 
-def _starts_again(loop: _Loops, image: _core.SegmentImage) -> str | None:
+def _starts_again(loop: Loops, image: _core.SegmentImage) -> str | None:
     """What keeps a loader's workers from starting anew in each epoch; None if nothing does."""
     if loop.times < 2:
         return None
