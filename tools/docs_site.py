@@ -33,7 +33,7 @@ Every public name of the package, from its docstrings. In a Python session `help
 NAMES = [
     *["wrap", "Report", "operator", "get_next", "session", "Session", "Queue"],
     *["tune", "Tuned", "ceiling", "compare", "Comparison"],
-    *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster"],
+    *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster", "Fleet"],
     "MemorySnapshot",
     *["source", "generator", "Pipeline", "native_body", "open_device", "HostDevice", "DeviceArray"],
     *["Error", "UsageError", "FormatError", "SegmentError", "DeviceError", "WatchError"],

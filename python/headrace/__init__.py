@@ -30,6 +30,7 @@ if TYPE_CHECKING or _RECORDS:
 if TYPE_CHECKING:
     from headrace import export
     from headrace.cluster import Cluster
+    from headrace.cluster.fleet import Fleet
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.predict.comparison import Comparison, compare
     from headrace.predict.replay import ceiling
@@ -54,6 +55,7 @@ __all__ = [
     "DeviceArray",
     "DeviceError",
     "Error",
+    "Fleet",
     "FormatError",
     "HostDevice",
     "MemorySnapshot",
@@ -97,6 +99,7 @@ __all__ = [
 _LATER = {
     "Cluster": "headrace.cluster",
     "Comparison": "headrace.predict.comparison",
+    "Fleet": "headrace.cluster.fleet",
     "HostDevice": "headrace.transport",
     "MemorySnapshot": "headrace.traces.memory",
     "Pipeline": "headrace.pipeline",
@@ -121,7 +124,17 @@ _LATER = {
     "tune": "headrace.predict.tuning",
 }
 #: Of these, what works where nothing is recorded (headrace.common.recording).
-_READS = ("Cluster", "Comparison", "MemorySnapshot", "Table", "Trace", "check_dump", "compare", "runs")
+_READS = (
+    "Cluster",
+    "Comparison",
+    "Fleet",
+    "MemorySnapshot",
+    "Table",
+    "Trace",
+    "check_dump",
+    "compare",
+    "runs",
+)
 _MODULES_LATER = {
     "export": "headrace.export",
     "job": "headrace.job",

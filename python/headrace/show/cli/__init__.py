@@ -21,6 +21,7 @@ from headrace.show.cli.cluster import cluster
 from headrace.show.cli.compare import compare
 from headrace.show.cli.demo import demo
 from headrace.show.cli.env import env
+from headrace.show.cli.fleet import fleet
 from headrace.show.cli.mcp import mcp
 from headrace.show.cli.report import report
 from headrace.show.cli.run import run
@@ -108,6 +109,7 @@ main.add_command(runs)
 main.add_command(check)
 main.add_command(compare)
 main.add_command(cluster)
+main.add_command(fleet)
 main.add_command(mcp)
 main.add_command(timeline)
 main.add_command(top)
