@@ -1,4 +1,4 @@
-"""A job in an object store: moto's server, if it is installed."""
+"""A job and a fleet in an object store: moto's server, if it is installed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import headrace as hr
 from headrace.show.cli import main
 from test_cluster import write_job
+from test_fleet import record, write_fleet
 
 pytest.importorskip("s3fs", reason="needs s3fs: make object-store")
 server = pytest.importorskip("moto.server", reason="needs moto: make object-store")
@@ -81,3 +82,17 @@ def test_a_damaged_object_is_one_line(bucket: Any, tmp_path: Path) -> None:
         done = CliRunner().invoke(main, ["cluster", url])
         assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
         assert url in done.output
+
+
+def test_a_fleet_behind_s3(bucket: Any, tmp_path: Path) -> None:
+    recordings = [record(tmp_path / f"recorded{number}", 0.005 * number) for number in (1, 2)]
+    root = tmp_path / "fleet"
+    planted_hours, damaged = write_fleet(root, recordings, 10)
+    for path in root.rglob("rank*"):
+        bucket.pipe_file(f"job/fleet/{path.relative_to(root)}", path.read_bytes())
+    # Jobs are read in other processes.
+    fleet = hr.Fleet.load("s3://job/fleet", cache=tmp_path / "kept")
+    assert fleet.to_json() == hr.Fleet.load(root).to_json()
+    assert fleet.lost_hours == pytest.approx(planted_hours, rel=0.01)
+    assert len({name for name, _ in fleet.read_errors}) == damaged == 2
+    assert len(list((tmp_path / "kept").iterdir())) == 9
