@@ -22,6 +22,7 @@ from headrace.record.budget import looks
 from headrace.record.operator import readable
 from headrace.record.session import (
     bare_iterator,
+    close,
     enabled,
     in_its_phase,
     join_run,
@@ -84,7 +85,7 @@ def _let_go(session: _core.Session) -> None:
     del _users[session]
     if session in kept_open or not session.owner:
         return
-    session.close()
+    close(session)
     say_all(session.take_messages())
     _core.leave_session(session)
 

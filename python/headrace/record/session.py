@@ -71,6 +71,8 @@ def say_all(lines: list[str]) -> None:
 loaders_opened = 0
 #: Called with the record of each loader that this process opens.
 on_loader: list[Callable[[_core.LoaderHandle], object]] = []
+#: Called with a session that is about to be closed before the process ends.
+before_close: list[Callable[[_core.Session], object]] = []
 
 
 def loader_handle(
@@ -92,6 +94,13 @@ def loader_handle(
         for tell in on_loader:
             tell(handle)
     return handle
+
+
+def close(session: _core.Session) -> None:
+    """Close it now, before the process ends."""
+    for tell in before_close:
+        tell(session)
+    session.close()
 
 
 def check_rank(rank: object) -> int:
@@ -193,7 +202,7 @@ class Session:
     ) -> None:
         if self._native is not None:
             self._native.pop()
-            self._native.close()
+            close(self._native)
             kept_open.discard(self._native)
             say_all(self._native.take_messages())
 

@@ -23,7 +23,7 @@ from headrace.record.budget import stacks
 from headrace.record.budget.loop import Loop
 from headrace.record.budget.spent import Budget
 from headrace.record.budget.stacks import Call, Place
-from headrace.record.session import on_loader, phased_loops
+from headrace.record.session import before_close, on_loader, phased_loops
 from headrace.results.budget_file import before_reading
 
 #: Between two looks, at first and after so many of them.
@@ -70,13 +70,13 @@ class Looks:
         session = handle.session
         if self.budget is None:
             began = _process_began(self._began) if _is_a_script() else self._began
-            self.budget = Budget(session.run, session.rank, began, self._began - began)
+            self.budget = Budget(session, began, self._began - began)
         elif session.run != self.budget.run:
             if any(loop.handle is not None for loop in self._loops):
                 return
             self.save()
             self.__init__()  # type: ignore[misc]
-            self.budget = Budget(session.run, session.rank, self._began, 0.0)
+            self.budget = Budget(session, self._began, 0.0)
         self._loops.append(Loop(handle))
 
     def begins(self, handle: _core.LoaderHandle) -> None:
@@ -163,8 +163,8 @@ class Looks:
         for loop in list(self._loops):
             handle = loop.handle
             if handle is None:
-                self._loops.remove(loop)
                 self._loop_is_over(loop)
+                self._loops.remove(loop)
                 self._note_kind(loop)
                 self._gone_steps += loop.steps if loop.kind != "evaluation" else 0
                 continue
@@ -227,7 +227,7 @@ class Looks:
     def _loop_is_over(self, loop: Loop) -> None:
         """Where it was left in the middle of a step, that is none: what it was in comes after the loop."""
         handle = loop.handle
-        is_whole = handle is not None and handle.computes > loop.computes
+        is_whole = handle is None or handle.computes > loop.computes  # None: it is not known, mostly so
         for place, paused_s in loop.paused(0.0):
             if is_whole and self.budget is not None:
                 self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
@@ -346,6 +346,13 @@ def _save() -> None:
             pass
 
 
+def _closes(session: _core.Session) -> None:
+    """A run ends, if not the process."""
+    if _looks is not None and _looks.budget is not None and _looks.budget.run == session.run:
+        _save()
+        _looks.budget.is_over = True
+
+
 def _added(handle: _core.LoaderHandle) -> None:
     if _looks is not None:
         _looks.add(handle)
@@ -360,4 +367,5 @@ def _forked() -> None:
 
 
 on_loader.append(_added)
+before_close.append(_closes)
 os.register_at_fork(after_in_child=_forked)

@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import Any
 
+from headrace import _core
 from headrace.record.budget.stacks import Place
 from headrace.results.budget_file import path_of
 
@@ -36,10 +37,12 @@ class _Spent:
 class Budget:
     """That of one run in this process. By one thread at a time."""
 
-    def __init__(self, run: str, rank: int, began: float, unseen_s: float) -> None:
+    def __init__(self, session: _core.Session, began: float, unseen_s: float) -> None:
         """began: on the clock of `time.monotonic`. unseen_s: from then to the first look."""
-        self.run = run
-        self._path = path_of(run, rank, os.getpid())
+        self.run = session.run
+        #: The run has ended, if not the process.
+        self.is_over = False
+        self._path = path_of(session.run, session.rank, os.getpid())
         self._began = began
         self._unseen_s = unseen_s
         self._places: dict[tuple[str, Place], _Spent] = {}
@@ -64,6 +67,8 @@ class Budget:
         """Writes the file. open_gap: what no loop has followed yet. usual: places of usual steps."""
         import json  # costs more to import than the rest
 
+        if self.is_over:
+            return
         places = [
             {
                 "phase": phase,
