@@ -195,7 +195,16 @@ def test_a_thread_that_saves_slows_the_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"wall_s": -1}', '{"wall_s": "x", "loops": 3, "places": [1], "unseen_s": 0}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"wall_s": -1}',
+        '{"wall_s": 1%s}' % ("0" * 400),
+        '{"wall_s": NaN}',
+        '{"wall_s": "x", "loops": 3, "places": [1], "unseen_s": 0}',
+    ],
 )
 def test_a_damaged_file_is_no_budget(tmp_path: Path, text: str) -> None:
     run_script(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import glob
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from headrace.errors import Error
 from headrace.results.figures import BudgetPart
 
 _MAX_BYTES = 4 << 20
+#: No time in seconds and no count is larger.
+_MOST = 1 << 53
 #: Of the wall clock: a part below it is not told what to do about.
 _WORTH_IT = 0.05
 #: Of an evaluation: starts of workers that are told first.
@@ -88,13 +89,8 @@ def has_budget(run: str) -> bool:
 
 def _number(value: Any) -> float:
     """A time or a count of a file; ValueError for anything else."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-        or value < 0
-    ):
-        raise ValueError(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
+        raise ValueError("not a number that a time or a count has")
     return float(value)
 
 
