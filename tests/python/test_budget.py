@@ -218,6 +218,34 @@ def test_a_damaged_file_is_no_budget(tmp_path: Path, text: str) -> None:
     assert report.budget == []
 
 
+def test_what_follows_each_epoch_is_one_part_with_the_last(tmp_path: Path) -> None:
+    run_script(
+        tmp_path,
+        """
+        import time
+        import headrace as hr
+
+        def sample():
+            time.sleep(0.4)
+
+        def main():
+            numbers = hr.wrap(range(20), run=RUN)
+            for epoch in range(3):
+                for _ in numbers:
+                    time.sleep(0.01)
+                sample()
+
+        main()
+        """,
+        RUN=str(tmp_path / "run"),
+    )
+    budget = hr.Report.load(tmp_path / "run").budget
+    part = of_part(budget, "between_epochs", "sample (program.py:")
+    assert part.times == 3
+    assert part.seconds >= 0.9
+    assert not any("sample" in (one.function or "") for one in budget if one is not part)
+
+
 def test_a_removed_folder_is_not_made_again(tmp_path: Path) -> None:
     run_script(
         tmp_path,

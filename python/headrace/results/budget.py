@@ -18,6 +18,8 @@ from headrace.results.figures import BudgetPart
 _MAX_BYTES = 4 << 20
 #: No time in seconds and no count is larger.
 _MOST = 1 << 53
+#: Of a place whose functions do not tell, by its phase.
+_USUAL_PARTS = {"before": "startup", "first": "startup", "between": "between_epochs"}
 #: Of the wall clock: a part below it is not told what to do about.
 _WORTH_IT = 0.05
 #: Of an evaluation: starts of workers that are told first.
@@ -133,10 +135,14 @@ class _Parts:
             outside.append(
                 BudgetPart(part="startup", function="imports and set-up", seconds=unseen_s, times=1)
             )
-        for each in self._document["places"]:
+        places = self._document["places"]
+        between = {each["function"] for each in places if each["phase"] == "between" and not each["part"]}
+        for each in places:
             phase, times = each["phase"], int(_number(each["times"]))
             first, last = (_number(each.get(name, 0)) for name in ("first_step", "last_step"))
-            usual = {"before": "startup", "first": "startup", "between": "between_epochs"}.get(phase, "other")
+            usual = _USUAL_PARTS.get(phase, "other")
+            if phase == "after" and each["function"] in between:
+                usual = "between_epochs"  # the last of them
             part = BudgetPart(
                 part=str(each["part"]) or usual,
                 function=str(each["function"]) or None,
