@@ -246,6 +246,25 @@ def test_what_follows_each_epoch_is_one_part_with_the_last(tmp_path: Path) -> No
     assert not any("sample" in (one.function or "") for one in budget if one is not part)
 
 
+def test_a_step_that_the_program_ends_in_is_after_the_loop(tmp_path: Path) -> None:
+    run_script(
+        tmp_path,
+        """
+        import sys, time
+        import headrace as hr
+
+        for number in hr.wrap(range(100), run=RUN):
+            time.sleep(0.01)
+            if number == 60:
+                time.sleep(0.8)
+                sys.exit(0)
+        """,
+        RUN=str(tmp_path / "run"),
+    )
+    budget = hr.Report.load(tmp_path / "run").budget
+    assert of_part(budget, "other", "program.py:").seconds >= 0.6
+
+
 def test_a_removed_folder_is_not_made_again(tmp_path: Path) -> None:
     run_script(
         tmp_path,

@@ -224,10 +224,13 @@ class Looks:
         handle = loop.handle
         loop.took(now, steps, 0 if handle is None else handle.computes)
 
-    def _loop_is_over(self, loop: Loop) -> None:
-        """Where it was left in the middle of a step, that is none: what it was in comes after the loop."""
+    def _loop_is_over(self, loop: Loop, program_ends: bool = False) -> None:
+        """Where it was left in the middle of a step, that is none: what it was in comes after the loop.
+
+        A loader that is gone does not tell: its last step was whole, unless the program ends in it.
+        """
         handle = loop.handle
-        is_whole = handle is None or handle.computes > loop.computes  # None: it is not known, mostly so
+        is_whole = not program_ends if handle is None else handle.computes > loop.computes
         for place, paused_s in loop.paused(0.0):
             if is_whole and self.budget is not None:
                 self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
@@ -264,6 +267,11 @@ class Looks:
             known = self.budget.loops[loop.name]
             known["kind"] = loop.kind or known.get("kind", "")
             known["beside"] = self._is_beside(loop)
+
+    def end(self) -> None:
+        """The program ends: a step that it was left in, as by ``sys.exit``, is over."""
+        for loop in list(self._loops):
+            self._loop_is_over(loop, program_ends=True)
 
     def save(self) -> None:
         self._saved_at = now = time.monotonic()
@@ -307,7 +315,7 @@ def start() -> None:
     if _looks is None and not phased_loops():
         _looks = Looks()
         before_reading.append(_save)
-        atexit.register(_save)
+        atexit.register(_end)
     if _looks is not None and not _runs:
         _runs = True
         run_steps(_look_on())
@@ -353,6 +361,15 @@ def _closes(session: _core.Session) -> None:
         _looks.budget.is_over = True
 
 
+def _end() -> None:
+    if _looks is not None:
+        try:
+            _looks.end()
+        except RuntimeError:  # changed by the thread that looks
+            pass
+    _save()
+
+
 def _added(handle: _core.LoaderHandle) -> None:
     if _looks is not None:
         _looks.add(handle)
@@ -362,7 +379,7 @@ def _forked() -> None:
     """A child's time is its own."""
     global _looks, _runs
     before_reading[:] = [write for write in before_reading if write is not _save]
-    atexit.unregister(_save)
+    atexit.unregister(_end)
     _looks, _runs = None, False
 
 
