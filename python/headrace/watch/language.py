@@ -19,8 +19,10 @@ from headrace import _core
 from headrace.common.loader_names import unnumbered
 from headrace.results.tokens_file import before_reading, path_of
 
-#: Names of token ids in batches, the surest first; of what tells them from padding; of packed ones.
+#: Names of token ids in batches, the surest first, and those of other data, too; of what tells them from
+#: padding; of packed ones.
 _IDS = ("input_ids", "token_ids", "tokens", "ids", "text_ids", "decoder_input_ids", "text", "source", "src")
+_ALSO_OTHERS = {"ids", "source", "src"}
 _MASKS = ("attention_mask", "mask", "src_mask", "input_mask")
 _POSITIONS = ("position_ids", "positions")
 _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
@@ -28,6 +30,8 @@ _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
 _LEAST_WIDTH = 8
 _LEAST_PADDING = 3
 _MOST_OF_A_BYTE = 255
+#: Of a row of a mask: padding is at its end, at its beginning, or at both.
+_MOST_EDGES = 2
 _DEEPEST = 2
 _MOST_PLACES = 1 << 23
 #: Batches without tokens until a loader has none.
@@ -101,7 +105,7 @@ def tokens_of(batch: Any) -> Batch | None:
     """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory."""
     named = dict(_arrays(batch))
     for name in _IDS:
-        if name in named and (found := _read(named[name], named, sure=True)) is not None:
+        if name in named and (found := _read(named[name], named, sure=name not in _ALSO_OTHERS)) is not None:
             return found
     first = next((array for name, array in named.items() if name.isdigit()), None)
     return None if first is None else _read(first, named, sure=False)
@@ -134,7 +138,9 @@ def _read(ids: Any, named: dict[str, Any], *, sure: bool) -> Batch | None:
     rows, width = array.shape
     lengths = _given_lengths(named, array.size) or _packed(named, array)
     if lengths is None:
-        mask = next((found for name in _MASKS if (found := _mask(named.get(name), array)) is not None), None)
+        mask = next(
+            (found for name in _MASKS if (found := _mask(name, named.get(name), array)) is not None), None
+        )
         lengths = _unmasked(array) if mask is None else mask
         if not sure and mask is None and not _looks_like_tokens(array, lengths):
             return None
@@ -142,10 +148,18 @@ def _read(ids: Any, named: dict[str, Any], *, sure: bool) -> Batch | None:
 
 
 def _looks_like_tokens(ids: Any, lengths: list[int]) -> bool:
-    """Not so a table of whole numbers, nor the bytes of a picture."""
+    """Not so a table of whole numbers, a series with an end of its own, or the bytes of a picture."""
     rows, width = ids.shape
-    padded = sum(length <= width - _LEAST_PADDING for length in lengths)
-    return ids.dtype.itemsize >= 2 and 2 * padded >= rows and int(ids.max()) > _MOST_OF_A_BYTE
+    padded = [length for length in lengths if length <= width - _LEAST_PADDING]
+    if ids.dtype.itemsize < 2 or 2 * len(padded) < rows or int(ids.max()) <= _MOST_OF_A_BYTE:
+        return False
+    if len(padded) > 1 and len(set(padded)) == 1:
+        return False  # sentences differ
+    row = ids[next(at for at, length in enumerate(lengths) if length <= width - _LEAST_PADDING)]
+    padding = row[-1] if row[-1] == row[-2] else row[0]
+    # The value of padding is no token, or the one at the end of each sequence.
+    inside = int((ids == padding).sum()) - (ids.size - sum(lengths))
+    return bool(inside <= rows)
 
 
 def _numbers(value: Any) -> Any:
@@ -159,11 +173,14 @@ def _numbers(value: Any) -> Any:
     return value if type(value) is numpy.ndarray else None
 
 
-def _mask(value: Any, ids: Any) -> list[int] | None:
+def _mask(name: str, value: Any, ids: Any) -> list[int] | None:
     mask = None if value is None else _numbers(value)
     if mask is None or mask.shape != ids.shape or mask.dtype.kind not in "biu":
         return None
-    found: list[int] = (mask != 0).sum(axis=1).tolist()
+    kept = mask != 0
+    if name == "mask" and ((kept[:, 1:] != kept[:, :-1]).sum(axis=1) > _MOST_EDGES).any():
+        return None  # of tokens that are hidden or scored, not of padding
+    found: list[int] = kept.sum(axis=1).tolist()
     return found
 
 

@@ -30,6 +30,15 @@ class TestOneBatch:
         batch = {"labels": tokens, "input_ids": tokens, "attention_mask": (tokens != 0).long()}
         assert tokens_of(batch) == (2, 16, [3, 10])
 
+    def test_a_mask_of_hidden_tokens_is_not_of_padding(self) -> None:
+        hidden = torch.arange(16).repeat(2, 1) % 3 == 0
+        assert tokens_of({"input_ids": ids(3, 10, width=16), "mask": hidden}) == (2, 16, [3, 10])
+
+    def test_padding_on_both_sides(self) -> None:
+        mask = torch.zeros(1, 16, dtype=torch.int64)
+        mask[0, 4:9] = 1
+        assert tokens_of({"input_ids": ids(16, width=16), "attention_mask": mask}) == (1, 16, [5])
+
     def test_without_a_mask_runs_at_the_end_are_padding(self) -> None:
         assert tokens_of({"input_ids": ids(3, 10, 16, width=16, pad=1)}) == (3, 16, [3, 10, 16])
 
@@ -56,7 +65,10 @@ class TestOneBatch:
             torch.zeros(4, 3, 8, 8),
             (torch.zeros(4, 16), torch.zeros(4, dtype=torch.int64)),
             (torch.randint(1, 9, (4, 26)), torch.zeros(4)),  # a table of whole numbers
+            (300 * ids(10, 10, 10, 10, width=16), torch.zeros(4)),  # all of one length
+            (1000 * torch.eye(40, dtype=torch.int64)[[3, 20, 31, 9]], torch.zeros(4)),  # one-hot
             {"input_ids": torch.zeros(4, 16)},
+            {"source": torch.randint(1, 999, (4, 12))},  # edges of a graph
             {"input_ids": None},
             [1, 2, 3],
             None,
