@@ -116,6 +116,20 @@ TEST(RemoteStorage, AConnectionsOwnRateIsNoFullLink) {
   EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
 }
 
+TEST(RemoteStorage, AFewBodiesThatTakeNoTimeAreNoFullLink) {
+  Profile profile = reads();
+  Remote& remote = *reader(profile).remote;
+  mostly_transfers(remote);
+  // A delayed acknowledgement of 40 ms, except for the first answer of each connection.
+  remote.transfer_by_load = {0.41, 0.1, 0.17};
+  RemoteLoad low{.transfers = 130, .transferring = 1.3, .bytes = 520'000, .transfer_s = 130 * 0.0417};
+  RemoteLoad high{.transfers = 270, .transferring = 1.8, .bytes = 1'080'000, .transfer_s = 270 * 0.0422};
+  remote.load = {low, high};
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+  remote.load.back().transfer_s *= 1.3;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLink);
+}
+
 TEST(RemoteStorage, AServerThatComputesAnswersMoreSlowlyWithMoreRequests) {
   Profile profile = reads();
   reader(profile).remote->first_byte_by_load = {0.9, 0.1, 0.4};

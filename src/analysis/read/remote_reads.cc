@@ -1,6 +1,7 @@
 #include "headrace/analysis/read/remote_reads.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "numbers.h"
 
@@ -13,6 +14,8 @@ constexpr double kMinRefused = 3;
 constexpr double kSigmas = 3;
 /// Reads of each kind that a comparison of cold and warm ones needs.
 constexpr std::uint64_t kMinReads = 10;
+/// Of the exponent that a full link shows: the mean times of a byte have to show as much, too.
+constexpr double kOfMeans = 0.5;
 
 double refused_of(const profile::Remote& remote) {
   return static_cast<double>(remote.too_many_requests + remote.unavailable + remote.server_errors);
@@ -35,6 +38,23 @@ bool load_varied(const std::optional<profile::RemoteTrend>& trend, const RemoteT
 bool grows(const std::optional<profile::RemoteTrend>& trend, const RemoteThresholds& thresholds) {
   return load_varied(trend, thresholds) && trend->slope >= thresholds.load_exponent &&
          trend->slope > kSigmas * trend->error;
+}
+
+/// How the mean time of a byte grows from the lowest load to the highest, as an exponent. The line through the
+/// logarithms is bent by a few bodies that took no time, as the first one of each connection; means are not.
+std::optional<double> exponent_of_means(const profile::Remote& remote) {
+  const profile::RemoteLoad* low = nullptr;
+  const profile::RemoteLoad* high = nullptr;
+  for (const profile::RemoteLoad& load : remote.load) {
+    if (load.transfers < kMinReads || load.bytes == 0 || load.transfer_s <= 0) continue;
+    if (low == nullptr || load.transferring < low->transferring) low = &load;
+    if (high == nullptr || load.transferring > high->transferring) high = &load;
+  }
+  if (low == high || low->transferring <= 0) return std::nullopt;
+  const auto byte_s = [](const profile::RemoteLoad& load) {
+    return load.transfer_s / static_cast<double>(load.bytes);
+  };
+  return std::log(byte_s(*high) / byte_s(*low)) / std::log(high->transferring / low->transferring);
 }
 
 /// An answer comes when the service gets to it, however late its reader asked.
@@ -91,9 +111,11 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   const std::optional<profile::RemoteTrend>& trend =
       transfers ? remote.transfer_by_load : remote.first_byte_by_load;
   const bool known = load_varied(trend, thresholds) && is_exact(trend, thresholds);
-  if (known) reads.load_exponent = trend->slope;
+  const double of_means = (transfers ? exponent_of_means(remote) : std::nullopt).value_or(HUGE_VAL);
+  if (known) reads.load_exponent = std::min(trend->slope, of_means);
   if (reads.waits_share < thresholds.waits_share) return reads;
-  const bool full = grows(trend, thresholds) || waits_in_queue(remote, thresholds);
+  const bool full = (grows(trend, thresholds) && of_means >= kOfMeans * thresholds.load_exponent) ||
+                    waits_in_queue(remote, thresholds);
   reads.limit_known = full || known || (!transfers && is_exact(remote.answer_by_pause, thresholds));
   if (throttled(reads, refused, thresholds)) {
     reads.limit = RemoteLimit::kThrottled;
