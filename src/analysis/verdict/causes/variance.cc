@@ -13,13 +13,18 @@ std::optional<Finding> judge_variance(const Case& facts) {
   if (cv < facts.thresholds.rate.varies) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
-  finding.headline = op.name + " is fast enough on average, but varies more than the buffers bridge";
+  const bool fast_enough = segment->demand_s <= facts.gate.own_compute_s;
+  finding.headline = op.name + (fast_enough ? " is fast enough on average, but varies" : " varies") +
+                     " more than the buffers bridge";
   char spread[32];
   std::snprintf(spread, sizeof spread, "%.2f", cv);
+  const std::string demand = duration(segment->demand_s), step = duration(facts.gate.own_compute_s);
+  const std::string means =
+      fast_enough ? "no operator is slower than the training step (" + op.name + " " + demand + ", step " +
+                        step + "), but times vary"
+                  : op.name + " takes " + demand + " beside a training step of " + step + ", and times vary";
   finding.evidence =
-      cause_evidence("no operator is slower than the training step (" + op.name + " " +
-                         duration(segment->demand_s) + ", step " + duration(facts.gate.own_compute_s) +
-                         "), but times vary (spread " + spread + " of the mean per batch)",
+      cause_evidence(means + " (spread " + spread + " of the mean per batch)",
                      {{"demand_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}, {"cv", cv}});
   if (facts.interventions.known()) {
     finding.evidence.says +=
