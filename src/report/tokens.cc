@@ -33,10 +33,9 @@ std::vector<std::string> token_sentences(const TokenProfile& tokens) {
                   whole_number(tokens.tokens), whole_number(tokens.places), percent(tokens.padding_share));
   if (tokens.tokens_per_s) batch += "; " + whole_number(*tokens.tokens_per_s) + " tokens a second";
   sentences.push_back(batch);
-  std::string rows =
-      fmt::format("{} rows, {}; ",
-                  number(tokens.rows, tokens.rows < 10 && tokens.rows != std::round(tokens.rows) ? 1 : 0),
-                  tokens.fixed_width ? "all of one width" : "as wide as their batch");
+  std::string rows = fmt::format(
+      "{} {}, {}; ", number(tokens.rows, tokens.rows < 10 && tokens.rows != std::round(tokens.rows) ? 1 : 0),
+      tokens.rows == 1 ? "row" : "rows", tokens.fixed_width ? "all of one width" : "as wide as their batch");
   if (tokens.sequences_per_row > 1)
     rows += fmt::format("{} sequences are packed into each; ", number(tokens.sequences_per_row, 1));
   rows += fmt::format("sequences of {} tokens (half of them up to {}, nine of ten up to {}, the longest {})",

@@ -129,6 +129,15 @@ def test_what_is_in_the_batches(tmp_path: Path, workers: int) -> None:
     assert hr.Report.load(tmp_path / "run").profile.tokens == tokens
 
 
+def test_batches_of_one_row(tmp_path: Path) -> None:
+    batches = [{"input_ids": ids(9, width=16)} for _ in range(10)]
+    for _ in hr.wrap(batches, run=tmp_path / "run"):
+        pass
+    report = hr.Report.load(tmp_path / "run")
+    assert report.profile.tokens is not None
+    assert "1 row, all of one width" in report.to_text()
+
+
 def test_what_is_said_to_be_saved_is_what_it_saves(tmp_path: Path) -> None:
     fixed = recorded(tmp_path / "fixed", 256).profile.tokens
     longest = recorded(tmp_path / "longest", 0).profile.tokens
