@@ -45,20 +45,13 @@ py::list calls_from(PyFrameObject* innermost, std::size_t deepest) {
   return calls;
 }
 
+/// All in one call of C: no other thread runs Python code meanwhile, so no frame that is let go was the last hold
+/// on anything. `sys._current_frames` has the interpreter's own lock on its list of threads.
 template <class Visit>
 void visit_threads(Visit&& visit) {
-#ifdef Py_GIL_DISABLED
-  // The threads must be stopped meanwhile, which only the interpreter itself can do.
   const py::dict frames = py::module_::import("sys").attr("_current_frames")();
   for (const auto& [ident, frame] : frames)
-    visit(ident.cast<unsigned long>(), reinterpret_cast<PyFrameObject*>(frame.ptr()));
-#else
-  for (PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); each != nullptr;
-       each = PyThreadState_Next(each)) {
-    const Owned frame(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(each)));
-    if (frame) visit(each->thread_id, reinterpret_cast<PyFrameObject*>(frame.get()));
-  }
-#endif
+    visit(py::cast<unsigned long>(ident), reinterpret_cast<PyFrameObject*>(frame.ptr()));
 }
 
 }  // namespace

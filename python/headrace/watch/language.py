@@ -12,6 +12,7 @@ import random
 import sys
 import time
 import weakref
+from collections import UserDict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -112,18 +113,31 @@ def tokens_of(batch: Any) -> Batch | None:
 
 
 def _arrays(batch: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Arrays by their key, or by their place in a tuple."""
-    if hasattr(batch, "keys") and hasattr(batch, "__getitem__"):
-        pairs = [(str(key), batch[key]) for key in list(batch.keys())[:64]]
-    elif isinstance(batch, (tuple, list)):
-        pairs = [(str(place), one) for place, one in enumerate(batch[:16])]
+    """Arrays by their key, or by their place in a tuple. Only of types whose code is not the program's."""
+    kind = type(batch)
+    if issubclass(kind, UserDict):  # a tokenizer's BatchEncoding
+        batch = batch.__dict__.get("data")
+    if issubclass(type(batch), dict):
+        pairs = [(str(key), value) for key, value in list(dict.items(batch))[:64]]
+    elif kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        pairs = [
+            (str(place), one)
+            for place, one in enumerate(tuple.__iter__(batch) if kind is not list else batch)
+        ]
     else:
         pairs = [("0", batch)] if depth == 0 else []
-    for name, value in pairs:
-        if hasattr(value, "shape"):
+    for name, value in pairs[:64]:
+        if _is_array(value):
             yield name, value
-        elif depth < _DEEPEST and not isinstance(value, (str, bytes)):
+        elif depth < _DEEPEST and issubclass(type(value), (dict, UserDict, tuple, list)):
             yield from _arrays(value, depth + 1)
+
+
+def _is_array(value: Any) -> bool:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    return (torch is not None and type(value) is torch.Tensor) or (
+        numpy is not None and type(value) is numpy.ndarray
+    )
 
 
 def _read(ids: Any, named: dict[str, Any], *, sure: bool) -> Batch | None:

@@ -357,7 +357,7 @@ def _save() -> None:
 def _closes(session: _core.Session) -> None:
     """A run ends, if not the process."""
     if _looks is not None and _looks.budget is not None and _looks.budget.run == session.run:
-        _save()
+        _end()
         _looks.budget.is_over = True
 
 
