@@ -138,7 +138,16 @@ def test_the_profiles_fields_are_those_promised(report: hr.Report, where: str) -
 
 def test_the_documents_keys(report: hr.Report) -> None:
     document = report.to_dict()
-    assert document.keys() == {"version", "loader", "rank", "profile", "diagnosis", "findings", "steps"}
+    assert document.keys() == {
+        "version",
+        "loader",
+        "rank",
+        "profile",
+        "diagnosis",
+        "findings",
+        "budget",
+        "steps",
+    }
     assert (document["version"], document["loader"], document["rank"]) == (1, "train", 1)
     diagnosis = "kind operator cause confidence share_of_step evidence advice next_bottleneck windows"
     assert set(diagnosis.split()) <= document["diagnosis"].keys()

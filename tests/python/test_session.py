@@ -13,7 +13,7 @@ import headrace as hr
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if ".budget-" not in path.name)
 
 
 def steps(folder: Path, loader: str | None = None) -> int:

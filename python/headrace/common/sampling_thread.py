@@ -122,8 +122,9 @@ def _before_fork() -> None:
 def _after_fork_in_parent() -> None:
     global _forks
     with _lock:
-        if _forks:  # else this was imported while another thread forked
-            _forks -= 1
+        if not _forks:  # this was imported while another thread forked: none of its threads was ended
+            return
+        _forks -= 1
         if _forks:
             return
         _running[:] = [thread for thread in _running if thread.started()]

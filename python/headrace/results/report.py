@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
-from headrace.errors import UsageError
+from headrace.errors import Error, UsageError
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     import pandas
@@ -363,11 +363,20 @@ def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
         raise UsageError("epoch is a number from 1, or -1 for the last one")
     profile_json = handle.profile_json(epoch or 0)
     session = handle.session
-    if session.live_path and os.path.isfile(session.live_path):  # noqa: PTH113
+    image = _image_of(session)
+    if image is not None:
         from headrace.results.run_files import with_run_files
 
-        profile_json = with_run_files(profile_json, session.run, _core.SegmentImage(session.live_path))
+        profile_json = with_run_files(profile_json, session.run, image)
     return Report(profile_json, segments=segments_of(session))
+
+
+def _image_of(session: _core.Session) -> _core.SegmentImage | None:
+    """None: it has no file, or closes now."""
+    try:
+        return _core.SegmentImage(session.live_path) if session.live_path else None
+    except Error:
+        return None
 
 
 def __getattr__(name: str) -> Any:

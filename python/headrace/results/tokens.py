@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -191,4 +193,4 @@ def _packed(lengths: list[int], width: int) -> float:
 
 def has_tokens(run: str) -> bool:
     """Whether a run folder has such a file."""
-    return any(True for _ in Path(run).glob("rank*.tokens-*.json"))
+    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.tokens-*.json")))  # noqa: PTH118, PTH207

@@ -75,8 +75,10 @@ def _forget(handle: _core.LoaderHandle) -> None:
 
 
 def _look_into(handle: _core.LoaderHandle) -> None:
-    from headrace.watch.language import look_into
-
+    try:
+        from headrace.watch.language import look_into
+    except OSError:  # too many open files: the loop is recorded without
+        return
     look_into(handle)
 
 

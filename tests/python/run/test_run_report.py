@@ -72,7 +72,7 @@ class TestFolder:
     def test_by_default_one_below_the_current_folder(self, scripts: Any, tmp_path: Path) -> None:
         scripts.run(scripts.write("import os\nos.chdir('/')\n" + LOOP.replace("\n    ", "\n")))
         (run,) = (path for path in (tmp_path / "headrace-runs").iterdir() if path.is_dir())
-        assert [file.name for file in run.iterdir()] == ["rank0.hrseg"]
+        assert [file.name for file in run.glob("*.hrseg*")] == ["rank0.hrseg"]
 
     def test_of_the_environment(self, scripts: Any, tmp_path: Path) -> None:
         scripts.run(scripts.write(LOOP), environment={"HEADRACE_DIR": "from/above"})
@@ -90,7 +90,7 @@ class TestFolder:
         assert (silent.status, silent.err) == (0, "")
         spoken = scripts.run(name, environment={**job, "RANK": "0"})
         assert "30 steps" in spoken.err
-        files = {file.name for file in (tmp_path / "headrace-runs/127.0.0.1-4000").iterdir()}
+        files = {file.name for file in (tmp_path / "headrace-runs/127.0.0.1-4000").glob("*.hrseg*")}
         assert files == {"rank0.hrseg", "rank1.hrseg"}
 
     def test_processes_of_two_ranks_below_one_command(self, scripts: Any, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ class TestFolder:
             "launcher.py",
         )
         err = scripts.run("--out", "run", launcher).err
-        assert {file.name for file in (tmp_path / "run").iterdir()} == {"rank0.hrseg", "rank1.hrseg"}
+        assert {file.name for file in (tmp_path / "run").glob("*.hrseg*")} == {"rank0.hrseg", "rank1.hrseg"}
         assert "of 0 needs" in err  # neither starves: the report is that of rank 0
         assert "starve alike" not in err
         assert "headrace report run --rank N" in err
@@ -122,7 +122,7 @@ class TestFolder:
         err = scripts.run("--out", "run", outer).err
         assert err.count("\ntrain · 1 epoch") == 1
         assert err.count("headrace: ") == 1
-        assert {file.name for file in (tmp_path / "run").iterdir()} == {"rank0.hrseg"}
+        assert {file.name for file in (tmp_path / "run").glob("*.hrseg*")} == {"rank0.hrseg"}
 
     def test_an_earlier_run_stays_and_is_not_reported(self, scripts: Any, tmp_path: Path) -> None:
         scripts.run("--out", "run", scripts.write(TWO_LOOPS))

@@ -95,6 +95,7 @@ def _watch(main_thread: int) -> "Any":
         from headrace.loaders.no_loader import watch
         from headrace.record.budget.looks import start
 
+        yield 0.0  # what it imports may have made a fork wait, which then does not know of its thread
         start()
         yield from watch()
     except BaseException:  # the user's program runs, recorded or not
