@@ -372,7 +372,10 @@ def _end() -> None:
 
 def _added(handle: _core.LoaderHandle) -> None:
     if _looks is not None:
-        _looks.add(handle)
+        try:
+            _looks.add(handle)
+        except OSError:  # too many open files: the loop is recorded without
+            pass
 
 
 def _forked() -> None:
