@@ -64,6 +64,13 @@ std::vector<std::shared_ptr<profile::QueueHandle>> queue_handles(const py::itera
 }
 
 /// JSON of one loader's profile; `epoch` counts from 1, negative ones from the end; 0: everything.
+/// A counter of a loader's sink as it is now; 0 where the run has no record of it.
+template <auto kCounter>
+auto sink_counter(const profile::LoaderHandle& handle) {
+  const profile::LoaderRecord* record = handle.session()->loader_record(handle.id());
+  return record == nullptr ? decltype((record->sink.*kCounter).load()){} : (record->sink.*kCounter).load();
+}
+
 std::string profile_of_handle(const std::shared_ptr<const profile::LoaderHandle>& handle, int epoch) {
   const profile::LoaderHandle& loader = *handle;
   profile::SegmentImage now;
@@ -191,26 +198,14 @@ void add_sessions(py::module_& module) {
       .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
       .def("put_in_front", &profile::LoaderHandle::put_in_front, py::arg("stages"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
-      .def_property_readonly("steps",
-                             [](const profile::LoaderHandle& self) -> std::uint64_t {
-                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
-                               return record == nullptr ? 0 : record->sink.steps.load();
-                             })
+      .def_property_readonly("steps", &sink_counter<&metrics::SinkCell::steps>)
       .def_property_readonly("in_next",
                              [](const profile::LoaderHandle& self) {
                                const auto [thread, first] = self.in_next();
                                return py::make_tuple(thread, first);
                              })
-      .def_property_readonly("computes",
-                             [](const profile::LoaderHandle& self) -> std::int64_t {
-                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
-                               return record == nullptr ? 0 : record->sink.computes.load();
-                             })
-      .def_property_readonly("active",
-                             [](const profile::LoaderHandle& self) -> std::uint32_t {
-                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
-                               return record == nullptr ? 0 : record->sink.active.load();
-                             })
+      .def_property_readonly("computes", &sink_counter<&metrics::SinkCell::computes>)
+      .def_property_readonly("active", &sink_counter<&metrics::SinkCell::active>)
       .def(
           "note",
           [](profile::LoaderHandle& self, const std::string& key, const std::string& value) {

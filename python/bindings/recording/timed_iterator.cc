@@ -93,16 +93,9 @@ PyObject* TimedIterator::next() {
   }
   if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
   if (item != nullptr) offer_relay(item);
-  if (item != nullptr && batches_are_watched()) {
-    const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item);
-    if (spent < 0) {
-      Py_DECREF(item);
-      return nullptr;
-    }
-    recorder->exclude(spent);
-  }
-  if (item != nullptr && batches_are_looked_into() && recorder->asks_for_contents()) {
-    const std::int64_t spent = show_contents(*relayed.loader, item);
+  if (item != nullptr && batches_are_shown()) {
+    const std::int64_t spent =
+        show_batch(*relayed.loader, Type::object(*this), -1, -1, item, recorder->asks_for_contents());
     if (spent < 0) {
       Py_DECREF(item);
       return nullptr;

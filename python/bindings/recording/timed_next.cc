@@ -82,14 +82,10 @@ PyObject* TimedNext::call(const Arguments& arguments) {
     watch->tell_size(contents_of(batch.get()).bytes);
     if (watch->asks_for_handoff() && !tell_handoff(*watch, batch.get())) return nullptr;
   }
-  if (batch && batches_are_watched()) {
+  if (batch && batches_are_shown()) {
+    const int worker = number >= 0 ? watch->made_by() : -1;
     const std::int64_t spent =
-        show_batch(*watch->loader(), iterator, number, number >= 0 ? watch->made_by() : -1, batch.get());
-    if (spent < 0) return nullptr;
-    watch->exclude(spent);
-  }
-  if (batch && batches_are_looked_into() && watch->asks_for_contents()) {
-    const std::int64_t spent = show_contents(*watch->loader(), batch.get());
+        show_batch(*watch->loader(), iterator, number, worker, batch.get(), watch->asks_for_contents());
     if (spent < 0) return nullptr;
     watch->exclude(spent);
   }

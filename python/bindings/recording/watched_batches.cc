@@ -66,22 +66,19 @@ py::tuple statistics_of(std::uintptr_t address, const std::string& type, std::si
 
 }  // namespace
 
-bool batches_are_watched() noexcept { return watching != nullptr; }
+bool batches_are_shown() noexcept { return watching != nullptr || looking != nullptr; }
 
 std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
-                        int worker, PyObject* batch) {
+                        int worker, PyObject* batch, bool look_into) {
+  if (watching == nullptr && !look_into) return 0;
   const Owned id(PyLong_FromLong(loader.id()));
   const Owned of(PyLong_FromLongLong(number));
   const Owned by(PyLong_FromLong(worker));
   if (!id || !of || !by) return time_of(nullptr, {});
-  return time_of(watching, {id.get(), iterator, of.get(), by.get(), batch});
-}
-
-bool batches_are_looked_into() noexcept { return looking != nullptr; }
-
-std::int64_t show_contents(const profile::LoaderHandle& loader, PyObject* batch) {
-  const Owned id(PyLong_FromLong(loader.id()));
-  return id ? time_of(looking, {id.get(), batch}) : time_of(nullptr, {});
+  const std::int64_t watched = time_of(watching, {id.get(), iterator, of.get(), by.get(), batch});
+  if (watched < 0 || !look_into) return watched;
+  const std::int64_t looked = time_of(looking, {id.get(), batch});
+  return looked < 0 ? looked : watched + looked;
 }
 
 void add_watched_batches(PyObject* into) {

@@ -1,4 +1,5 @@
-// Batches that loops take, shown to a function of headrace.watch. Off unless somebody asked for it.
+// Batches that loops take, shown to functions of headrace.watch: all of them if somebody asked for it, and some
+// to be looked into.
 #pragma once
 
 #include <Python.h>
@@ -9,19 +10,14 @@
 
 namespace headrace::python {
 
-/// Whether a function wants to see batches.
-bool batches_are_watched() noexcept;
+/// Whether a function wants to see batches, all of them or some.
+bool batches_are_shown() noexcept;
 
 /// A loop of `loader` takes `batch` from `iterator`. number: of the batch in its epoch, worker: who made it; -1:
-/// not known. What the function raises is forgotten. Returns the time that it took (ns), which is not the step's, if it says that it looked;
-/// below 0: the program was interrupted meanwhile, as it would be inside next(), and the exception is set.
+/// not known. look_into: it is one of those that are looked into. What the functions raise is forgotten. Returns the
+/// time that they took (ns), which is not the step's, if they say that they looked; below 0: the program was
+/// interrupted meanwhile, as it would be inside next(), and the exception is set.
 std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
-                        int worker, PyObject* batch);
-
-/// Whether a function wants to look into some batches.
-bool batches_are_looked_into() noexcept;
-
-/// Shows `batch` to that function; like `show_batch`.
-std::int64_t show_contents(const profile::LoaderHandle& loader, PyObject* batch);
+                        int worker, PyObject* batch, bool look_into);
 
 }  // namespace headrace::python

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import glob
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from headrace import _core
-from headrace.common.folder_files import read_file
 from headrace.common.loader_names import unnumbered
-from headrace.errors import Error
+from headrace.results import process_files
 from headrace.results.figures import BudgetPart
 
 _MAX_BYTES = 4 << 20
@@ -24,7 +21,7 @@ _USUAL_PARTS = {"before": "startup", "first": "startup", "between": "between_epo
 _WORTH_IT = 0.05
 #: Of an evaluation: starts of workers that are told first.
 _RESTARTS = 0.25
-#: Looks miss less than this of what is no loop; what they miss of more is told as "other".
+#: If the looks missed more than this part of the time outside of loops, what they missed is told as "other".
 _MISSED = 0.25
 #: A checkpoint beside the training slows it from this share on, in so many steps.
 _SLOWED = 0.1
@@ -66,27 +63,16 @@ def loops_in(
 
 def _newest(run: str, rank: int) -> dict[str, Any] | None:
     """Of the files of a rank: several processes may have recorded it, the last one is meant."""
-    found = list(Path(run).glob(f"rank{rank}.budget-*.json"))
-    for path in sorted(found, key=_written_at, reverse=True):
-        try:
-            document = json.loads(read_file(path, _MAX_BYTES))
-        except (Error, OSError, ValueError, RecursionError):
-            continue
-        if isinstance(document, dict):
-            return document
-    return None
+    paths = sorted(process_files.paths("budget", run, rank), key=_written_at, reverse=True)
+    documents = (process_files.document_of(path, _MAX_BYTES) for path in paths)
+    return next((document for document in documents if document is not None), None)
 
 
-def _written_at(path: Path) -> float:
+def _written_at(path: str) -> float:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime  # noqa: PTH116
     except OSError:
         return 0.0
-
-
-def has_budget(run: str) -> bool:
-    """Whether a run folder has such a file."""
-    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.budget-*.json")))  # noqa: PTH118, PTH207
 
 
 def _number(value: Any) -> float:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import glob
-import json
-import os
-import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from headrace.common.folder_files import read_file
-from headrace.errors import Error
+from headrace.results import process_files
 from headrace.results.data import build
 from headrace.results.figures import Finding
 
-_RANK = re.compile(r"rank(\d+)\.watch-")
 #: With so many other ranks a rank is compared.
 _MOST_RANKS = 8
 _MOST_SAMPLES = 1000
@@ -75,36 +67,21 @@ class Found(NamedTuple):
         return {**dataclasses.asdict(self.finding), "loader": self.loader}
 
 
-def path_of(run: str, rank: int, pid: int) -> str:
-    """The file of one process."""
-    return os.path.join(run, f"rank{rank}.watch-{pid}.json")  # noqa: PTH118
-
-
-def documents_of(run: str, rank: int, known: set[Path] | None = None) -> list[dict[str, Any]]:
+def documents_of(run: str, rank: int, known: set[str] | None = None) -> list[dict[str, Any]]:
     """What the processes of a rank have written; a file that cannot be read is left out.
 
     known: files that are left out, too; those that are read now are added.
     """
-    found: list[dict[str, Any]] = []
-    for path in sorted(set(Path(run).glob(f"rank{rank}.watch-*.json")) - (known or set())):
-        if known is not None:
-            known.add(path)
-        try:
-            document = json.loads(read_file(path, _MAX_BYTES))
-        except (Error, OSError, ValueError, RecursionError):
-            continue
-        if isinstance(document, dict):
-            found.append(document)
-    return found
-
-
-#: Called before findings are read: a process that records writes down what it has.
-before_reading: list[Callable[[], None]] = []
+    new = [path for path in process_files.paths("watch", run, rank) if path not in (known or ())]
+    if known is not None:
+        known.update(new)
+    documents = (process_files.document_of(path, _MAX_BYTES) for path in new)
+    return [document for document in documents if document is not None]
 
 
 def was_watched(run: str) -> bool:
     """Whether a run folder has files of what was found."""
-    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.watch-*.json")))  # noqa: PTH118, PTH207
+    return bool(process_files.paths("watch", run))
 
 
 def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
@@ -148,9 +125,7 @@ def ranks_overlap(run: str, rank: int, loader: str, own: set[int]) -> Finding | 
     """
     if not own:
         return None
-    others = {
-        int(found[1]) for path in Path(run).glob("rank*.watch-*.json") if (found := _RANK.match(path.name))
-    }
+    others = process_files.ranks("watch", run)
     worst: tuple[float, int, set[int]] = (0.0, 0, set())
     for other in sorted(others - {rank})[:_MOST_RANKS]:
         theirs = _samples_in(documents_of(run, other), loader)

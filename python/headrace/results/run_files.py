@@ -7,29 +7,25 @@ import json
 from typing import Any
 
 from headrace import _core
-from headrace.results import budget, budget_file, findings, tokens, tokens_file
+from headrace.results import budget, findings, process_files, tokens
 
 
-def with_run_files(profile_json: str, run: str, image: _core.SegmentImage | None) -> str:
-    """A profile with what was found wrong, and with where the run's time went.
+def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> str:
+    """A profile with what was found wrong, where the run's time went, what language data its batches hold.
 
-    run: its folder; "": none. image: of the segment that the profile is from; None: there is no budget.
+    run: its folder; "": none. image: of the segment that the profile is from.
     """
-    for write in (*findings.before_reading, *budget_file.before_reading, *tokens_file.before_reading):
+    for write in process_files.before_reading:
         write()
-    watched = bool(run) and findings.was_watched(run)
-    has_budget = bool(run) and image is not None and budget.has_budget(run)
-    has_tokens = bool(run) and tokens.has_tokens(run)
-    if not watched and not has_budget and not has_tokens:
+    if not run or not any(process_files.paths(kind, run) for kind in ("watch", "budget", "tokens")):
         return profile_json
-    profile = _core.ParsedReport(profile_json)
-    found = findings.findings_in(run, profile.rank, profile.loader) if watched else []
-    parts = budget.budget_in(run, profile.rank, image) if has_budget and image is not None else []
-    language = None
-    if has_tokens:
-        step_s = json.loads(profile_json)["sink"]["step_s"]
-        language = tokens.tokens_in(run, profile.rank, profile.loader, step_s)
-    beside: dict[str, Any] = {"findings": findings.as_json(found), "budget": budget.as_json(parts)}
+    profile = json.loads(profile_json)
+    loader, rank = profile["loader"], profile["rank"]
+    language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
+    beside: dict[str, Any] = {
+        "findings": findings.as_json(findings.findings_in(run, rank, loader)),
+        "budget": budget.as_json(budget.budget_in(run, rank, image)),
+    }
     if language is not None:
         beside["tokens"] = dataclasses.asdict(language)
     return _core.with_run_files(profile_json, json.dumps(beside))

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import glob
-import json
-import os
-import re
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from headrace.common.folder_files import read_file
 from headrace.common.loader_names import unnumbered
-from headrace.errors import Error
+from headrace.results import process_files
 from headrace.results.figures import LengthBin, Tokens, TokenSaving
 
 _MAX_BYTES = 16 << 20
-_RANK = re.compile(r"rank(\d+)\.tokens-")
 #: What saves less is not told.
 _WORTH_IT = 0.05
 #: Batches that a bucket is sorted over.
@@ -60,7 +52,7 @@ def tokens_in(run: str, rank: int, loader: str, step_s: float) -> Tokens | None:
 def _seen(run: str, rank: int, loader: str) -> dict[str, Any] | None:
     """Sums over the processes of a rank, and over loaders that were made anew."""
     total: dict[str, Any] | None = None
-    for path in sorted(Path(run).glob(f"rank{rank}.tokens-*.json")):
+    for path in process_files.paths("tokens", run, rank):
         for one in _loaders_of(path):
             if one["name"] != unnumbered(loader):
                 continue
@@ -76,13 +68,12 @@ def _seen(run: str, rank: int, loader: str) -> dict[str, Any] | None:
     return total
 
 
-def _loaders_of(path: Path) -> Iterable[dict[str, Any]]:
+def _loaders_of(path: str) -> list[dict[str, Any]]:
     """Those of a file that are whole; nothing of one that cannot be read."""
     try:
-        document = json.loads(read_file(path, _MAX_BYTES))
-        loaders = document["loaders"]
+        loaders = (process_files.document_of(path, _MAX_BYTES) or {})["loaders"]
         return [one for one in loaders if _is_whole(one)]
-    except (Error, OSError, ValueError, RecursionError, KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return []
 
 
@@ -113,9 +104,7 @@ def _bins(ordered: list[int]) -> list[LengthBin]:
 
 def _imbalance(run: str, rank: int, loader: str, own: dict[int, int]) -> float | None:
     """Of steps that all ranks looked into: the largest rank's tokens over the ranks' mean, less one."""
-    ranks = {
-        int(found[1]) for path in Path(run).glob("rank*.tokens-*.json") if (found := _RANK.match(path.name))
-    }
+    ranks = process_files.ranks("tokens", run)
     others = [seen["steps"] for one in sorted(ranks - {rank}) if (seen := _seen(run, one, loader))]
     if not others:
         return None
@@ -189,8 +178,3 @@ def _packed(lengths: list[int], width: int) -> float:
         else:
             left[place] -= length
     return len(left) * width / len(lengths)
-
-
-def has_tokens(run: str) -> bool:
-    """Whether a run folder has such a file."""
-    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.tokens-*.json")))  # noqa: PTH118, PTH207

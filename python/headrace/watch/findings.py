@@ -12,8 +12,9 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import plain
+from headrace.results import process_files
 from headrace.results.figures import Finding
-from headrace.results.findings import Found, before_reading, path_of
+from headrace.results.findings import Found
 
 #: More dataset indices than these are counted, not kept.
 MOST_SAMPLES = 1000
@@ -23,7 +24,7 @@ class Findings:
     """Those of one session in this process. Thread-safe; never raises into the loop."""
 
     def __init__(self, session: _core.Session) -> None:
-        self._path = path_of(session.run, session.rank, os.getpid())
+        self._path = process_files.path_of("watch", session.run, session.rank, os.getpid())
         self._found: dict[tuple[str, str, str], Found] = {}
         self._lock = threading.Lock()
         self._changed = True  # a run that is watched has a file, whatever is found
@@ -156,11 +157,8 @@ class Findings:
                 "parts": self.parts,
             }
             text = json.dumps(document)
-        temporary = f"{self._path}.new"
         try:
-            with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-                file.write(text)
-            os.replace(temporary, self._path)  # noqa: PTH105
+            process_files.write(self._path, text)
         except (OSError, ValueError) as error:
             warn_once(f"what was found in the data is not kept: {error}")
 
@@ -180,7 +178,7 @@ def findings_of(session: _core.Session) -> Findings:
         if key not in _of_session:
             if not _of_session:
                 atexit.register(save_all)
-                before_reading.append(save_all)
+                process_files.before_reading.append(save_all)
             _of_session[key] = Findings(session)
         return _of_session[key]
 

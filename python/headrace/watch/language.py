@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.loader_names import unnumbered
-from headrace.results.tokens_file import before_reading, path_of
+from headrace.results import process_files
 
 #: Names of token ids in batches, the surest first, and those of other data, too; of what tells them from
 #: padding; of packed ones.
@@ -253,7 +253,8 @@ class _Languages:
 
     def add(self, handle: _core.LoaderHandle) -> None:
         session = handle.session
-        self._loaders[handle.id] = _Loader(handle), path_of(session.run, session.rank, os.getpid())
+        path = process_files.path_of("tokens", session.run, session.rank, os.getpid())
+        self._loaders[handle.id] = _Loader(handle), path
 
     def took(self, loader: int, batch: Any) -> bool:
         known, path = self._loaders.get(loader, (None, ""))
@@ -276,9 +277,7 @@ class _Languages:
         for path, loaders in list(self._kept.items()):
             text = json.dumps({"version": 1, "loaders": [one.as_json() for one in loaders]})
             try:
-                with open(f"{path}.new", "w", encoding="utf-8") as file:  # noqa: PTH123
-                    file.write(text)
-                os.replace(f"{path}.new", path)  # noqa: PTH105
+                process_files.write(path, text)
             except (OSError, ValueError):  # a full disk, of which the recording tells; no folder any more
                 pass
 
@@ -293,8 +292,8 @@ os.register_at_fork(after_in_child=_languages.forget)
 
 def look_into(handle: _core.LoaderHandle) -> None:
     """The batches of ``handle``'s loops are looked into, now and then."""
-    if not before_reading:
-        before_reading.append(_languages.save)
+    if _languages.save not in process_files.before_reading:
+        process_files.before_reading.append(_languages.save)
         atexit.register(_languages.save)
         _core.look_into_batches(_languages.took)
     _languages.add(handle)

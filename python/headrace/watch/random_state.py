@@ -6,7 +6,6 @@ import hashlib
 import random
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from headrace import _core
@@ -99,7 +98,7 @@ class WorkersRandom:
         self._findings = findings
         self._run, self._rank = session.run, session.rank
         #: A worker writes its file once.
-        self._read: set[Path] = set()
+        self._read: set[str] = set()
         self._starts: list[dict[str, Any]] = []
 
     def judge(self) -> None:

@@ -19,6 +19,8 @@ from headrace.record.session import enabled, kept_open, loader_handle, not_recor
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
 RECORD = "_headrace_record"
 SITE = "_headrace_site"
+#: Its role, the line that makes it, and the line that calls the function there; each empty if unknown.
+_NO_SITE = ("", "", "")
 #: Attribute of a loader that must not be recorded, though others over its dataset are.
 UNRECORDED = "_headrace_unrecorded"
 
@@ -192,7 +194,7 @@ def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
 
     For a framework's loader: the line where the user made one over the same dataset.
     """
-    role, site, _ = loader.__dict__.get(SITE, ("", "", ""))
+    role, site, _ = loader.__dict__.get(SITE, _NO_SITE)
     known, line = _user_lines.get(id(dataset), (None, site))
     return role, line if known is not None and known() is dataset else site
 
@@ -230,7 +232,7 @@ def _record_by_site(loader: Any) -> Record:
     if not role and _watcher is not None:
         role = _watcher.role()
     name = _readable_name(dataset, role, site)
-    helper = loader.__dict__.get(SITE, ("", "", ""))[2]
+    _, _, helper = loader.__dict__.get(SITE, _NO_SITE)
     key = _called(dataset, role), site, helper, settings_of(loader)
     earlier = _of_site.get(key)
     # Made anew for each epoch by the same line, it is the same loader; two that coexist are not.

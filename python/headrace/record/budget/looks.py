@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from headrace import _core
@@ -24,7 +24,7 @@ from headrace.record.budget.loop import Loop
 from headrace.record.budget.spent import Budget
 from headrace.record.budget.stacks import Call, Place
 from headrace.record.session import before_close, on_loader, phased_loops
-from headrace.results.budget_file import before_reading
+from headrace.results.process_files import before_reading
 
 #: Between two looks, at first and after so many of them.
 _PERIOD_S = 0.05
@@ -59,7 +59,7 @@ class Looks:
         #: Of the gap between two loops that goes on.
         self._gap: dict[Place, float] = {}
         self._gaps = 0
-        #: Where usual steps are: a long one that is there, too, is no pause.
+        #: Functions that usual steps were seen in: a long step in one of them is not a pause.
         self._usual_places: set[str] = set()
         self._rare_at = self._saved_at = self._began
         self._rare_steps = 0
@@ -114,6 +114,16 @@ class Looks:
             self.budget.begins(loop.name, step)
             self.budget.loops[loop.name]["function"] = stacks.caller_of(calls)
 
+    def _place_of(self, calls: Sequence[Call]) -> Place | None:
+        return stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+
+    def _in_gap(self, place: Place, seconds: float) -> None:
+        self._gap[place] = self._gap.get(place, 0.0) + seconds
+
+    def _in_pause(self, loop: Loop, place: Place, seconds: float) -> None:
+        if self.budget is not None:
+            self.budget.add("pause", place, seconds, (loop.order, loop.steps), self._training_steps())
+
     def _is_beside(self, loop: Loop) -> bool:
         return loop.thread not in (0, self._thread)
 
@@ -126,7 +136,7 @@ class Looks:
             return
         if self._before is not None:
             for calls, seconds in list(self._before.items()):
-                place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+                place = self._place_of(calls)
                 if place is not None:
                     budget.add("before", place, seconds, 0, 0)
             self._before = None
@@ -186,9 +196,9 @@ class Looks:
             if key in self._before or len(self._before) < _MOST_STACKS:
                 self._before[key] = self._before.get(key, 0.0) + seconds
             return
-        place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
+        place = self._place_of(calls)
         if place is not None:
-            self._gap[place] = self._gap.get(place, 0.0) + seconds
+            self._in_gap(place, seconds)
 
     def _look_inside(self, loop: Loop, now: float, seconds: float) -> None:
         handle = loop.handle
@@ -204,8 +214,7 @@ class Looks:
             loop.leave_out(now)  # a long wait for the input
             return
         calls = stacks.calls_of(self._thread)
-        trunk = stacks.length_of_trunk(calls, self._trunk)
-        place = stacks.place_of(calls, trunk)
+        place = self._place_of(calls)
         if place is None:
             loop.leave_out(now)
             return
@@ -216,26 +225,25 @@ class Looks:
 
     def _step_is_over(self, loop: Loop, now: float, steps: int, seconds: float) -> None:
         """seconds: since the last look."""
-        assert self.budget is not None
         for place, paused_s in loop.paused(seconds / 2):  # it went on for half a look, on average
-            self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
+            self._in_pause(loop, place, paused_s)
         if loop.seen_at and not loop.was_long:
             self._usual_places.add(loop.seen_at)
         handle = loop.handle
         loop.took(now, steps, 0 if handle is None else handle.computes)
 
     def _loop_is_over(self, loop: Loop, program_ends: bool = False) -> None:
-        """Where it was left in the middle of a step, that is none: what it was in comes after the loop.
+        """A loop that was left in the middle of a step: what it was in comes after the loop.
 
         A loader that is gone does not tell: its last step was whole, unless the program ends in it.
         """
         handle = loop.handle
         is_whole = not program_ends if handle is None else handle.computes > loop.computes
         for place, paused_s in loop.paused(0.0):
-            if is_whole and self.budget is not None:
-                self.budget.add("pause", place, paused_s, (loop.order, loop.steps), self._training_steps())
+            if is_whole:
+                self._in_pause(loop, place, paused_s)
             else:
-                self._gap[place] = self._gap.get(place, 0.0) + paused_s
+                self._in_gap(place, paused_s)
 
     def _look_rarely(self, loop: Loop | None, now: float) -> None:
         """Whether the loop trains, and whether another thread saves a checkpoint beside it."""
@@ -255,12 +263,13 @@ class Looks:
     def _look_into_step(self, loop: Loop, now: float) -> None:
         """Whether it trains, and where its usual steps are."""
         handle = loop.handle
-        if handle is None or handle.in_next[0] or len(self._usual_places) >= _MOST_PLACES:
+        if handle is None or handle.in_next[0]:
             return
         calls = stacks.calls_of(self._thread)
         loop.trained |= stacks.trains(calls)
-        place = stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
-        loop.seen_at = "" if place is None else place.function
+        if len(self._usual_places) < _MOST_PLACES:
+            place = self._place_of(calls)
+            loop.seen_at = "" if place is None else place.function
 
     def _note_kind(self, loop: Loop) -> None:
         if self.budget is not None and loop.name in self.budget.loops:

@@ -154,7 +154,7 @@ class Loop:
         return found
 
     def _usual_s(self) -> float | None:
-        """What a step takes that is none of the long ones: a low one of the means between two looks."""
+        """How long a step usually takes: the lower quartile of the means between two looks."""
         if self.steps - self._began_steps < _FEWEST_STEPS or len(self._rates) < _FEWEST_RATES:
             return None
         return sorted(self._rates)[int(_USUAL * len(self._rates))]

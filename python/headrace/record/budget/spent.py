@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.record.budget.stacks import Place
-from headrace.results.budget_file import path_of
+from headrace.results import process_files
 
 #: Places that are told apart.
 _MOST = 500
@@ -42,7 +42,7 @@ class Budget:
         self.run = session.run
         #: The run has ended, if not the process.
         self.is_over = False
-        self._path = path_of(session.run, session.rank, os.getpid())
+        self._path = process_files.path_of("budget", session.run, session.rank, os.getpid())
         self._began = began
         self._unseen_s = unseen_s
         self._places: dict[tuple[str, Place], _Spent] = {}
@@ -93,11 +93,6 @@ class Budget:
             "beside": self.beside,
             "places": places,
         }
-        temporary = f"{self._path}.new"
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-                file.write(json.dumps(document))
-            os.replace(temporary, self._path)  # noqa: PTH105
-        except (OSError, ValueError):  # a full disk, of which the recording itself tells; no folder any more
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+        # Else a full disk, of which the recording itself tells, or there is no folder any more.
+        with contextlib.suppress(OSError, ValueError):
+            process_files.write(self._path, json.dumps(document))

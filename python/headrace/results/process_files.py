@@ -1,0 +1,61 @@
+"""Files that each process keeps beside its segment, by kind: ``rank0.watch-4711.json``.
+
+Light, because every recorded program imports it. The kinds: "watch" (findings), "budget", "tokens".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+#: Called before they are read: a process that records writes down what it has.
+before_reading: list[Callable[[], None]] = []
+
+
+def path_of(kind: str, run: str, rank: int, pid: int) -> str:
+    """The file of one process."""
+    return os.path.join(run, f"rank{rank}.{kind}-{pid}.json")  # noqa: PTH118
+
+
+def write(path: str, text: str) -> None:
+    """Replaces the file. Raises OSError or ValueError, and leaves the file as it was."""
+    temporary = f"{path}.new"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(text)
+        os.replace(temporary, path)  # noqa: PTH105
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def paths(kind: str, run: str, rank: int | None = None) -> list[str]:
+    """Those of a run folder, by name. rank: None: of all ranks."""
+    number = "*" if rank is None else rank
+    found = glob.glob(os.path.join(glob.escape(run), f"rank{number}.{kind}-*.json"))  # noqa: PTH118, PTH207
+    return sorted(found)
+
+
+def ranks(kind: str, run: str) -> set[int]:
+    """Those that have such files."""
+    numbers = (re.match(r"rank(\d+)\.", os.path.basename(path)) for path in paths(kind, run))  # noqa: PTH119
+    return {int(found[1]) for found in numbers if found}
+
+
+def document_of(path: str, most_bytes: int) -> dict[str, Any] | None:
+    """What it says; None: it cannot be read, or is larger."""
+    import json  # costs more to import than the rest
+
+    from headrace.common.folder_files import read_file
+    from headrace.errors import Error
+
+    try:
+        document = json.loads(read_file(path, most_bytes))
+    except (Error, OSError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
