@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 #: Where `hr.wrap` and `headrace run` put runs that name no folder.
@@ -18,3 +21,21 @@ bp_point = click.option(
     metavar="NAME",
     help="Backward ends with the last such work (default: $BP_POINT, else it is found).",
 )
+
+
+def reading_options(what: str) -> Callable[[Any], Any]:
+    """Where many files are read, and where their summaries are kept. what: "ranks", "jobs"."""
+    engine = click.option(
+        "--engine",
+        metavar="local|ray|dask|mpi|MODULE:EXECUTOR",
+        default="local",
+        show_default=True,
+        help=f"Where {what} are read.",
+    )
+    cache = click.option(
+        "--cache",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help=f"Where summaries of {what} are kept (default: .headrace-cluster in PATH).",
+    )
+    return lambda command: engine(cache(command))

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
-
 import click
+
+from headrace.show.cli._options import reading_options
+from headrace.show.cli._output import reading, text_width, write
 
 
 @click.command()
 @click.argument("path")
-@click.option(
-    "--engine",
-    metavar="local|ray|dask|mpi|MODULE:EXECUTOR",
-    default="local",
-    show_default=True,
-    help="Where ranks are read.",
-)
-@click.option(
-    "--cache",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Where summaries of ranks are kept (default: .headrace-cluster in PATH).",
-)
+@reading_options("ranks")
 @click.option(
     "--stage",
     "stages",
@@ -60,26 +47,15 @@ def cluster(
     from headrace.cluster import Cluster
     from headrace.cluster._engines import engine as open_engine
 
-    progress = _progress if sys.stderr.isatty() else None
-    with open_engine(engine) as executor:
+    with open_engine(engine) as executor, reading("ranks") as progress:
         loaded = Cluster.load(path, executor, cache=cache, stages=stages or None, progress=progress)
-    if progress is not None:
-        click.echo("\r\033[K", nl=False, err=True)
     if format_ == "json":
         text = loaded.to_json() + "\n"
     elif format_ == "html":
         text = loaded.to_html()
     else:
-        width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
-        text = loaded.to_text(width=min(width, 120))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+        text = loaded.to_text(width=text_width(output))
+    write(text, output)
     if timeline is not None:
         for note in loaded.timeline(timeline).notes:
             click.echo(f"headrace: {note}", err=True)
-
-
-def _progress(done: int, of: int) -> None:
-    click.echo(f"\rreading ranks: {done:,} of {of:,}", nl=False, err=True)

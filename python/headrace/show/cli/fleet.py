@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
-
 import click
+
+from headrace.show.cli._options import reading_options
+from headrace.show.cli._output import reading, text_width, write
 
 
 @click.command()
 @click.argument("path")
-@click.option(
-    "--engine",
-    metavar="local|ray|dask|mpi|MODULE:EXECUTOR",
-    default="local",
-    show_default=True,
-    help="Where jobs are read.",
-)
-@click.option(
-    "--cache",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Where summaries of jobs are kept (default: .headrace-cluster in PATH).",
-)
+@reading_options("jobs")
 @click.option("--price-per-hour", type=float, metavar="PRICE", help="Of one accelerator, in any currency.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
@@ -47,23 +34,8 @@ def fleet(
     from headrace.cluster._engines import engine as open_engine
     from headrace.cluster.fleet import Fleet
 
-    progress = _progress if sys.stderr.isatty() else None
-    with open_engine(engine) as executor:
+    with open_engine(engine) as executor, reading("jobs") as progress:
         loaded = Fleet.load(path, executor, cache=cache, price_per_hour=price_per_hour, progress=progress)
-    if progress is not None:
-        click.echo("\r\033[K", nl=False, err=True)
     if html is not None:
         loaded.to_html(html)
-    if format_ == "json":
-        text = loaded.to_json() + "\n"
-    else:
-        width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
-        text = loaded.to_text(width=min(width, 120))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
-
-
-def _progress(done: int, of: int) -> None:
-    click.echo(f"\rreading jobs: {done:,} of {of:,}", nl=False, err=True)
+    write(loaded.to_json() + "\n" if format_ == "json" else loaded.to_text(text_width(output)), output)

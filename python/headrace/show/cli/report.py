@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import click
 
@@ -14,6 +13,7 @@ from headrace.errors import Error
 from headrace.results.ranks import RankWait, most_starving, ranks_of, why_this_one
 from headrace.results.report import Report
 from headrace.show.cli import _options
+from headrace.show.cli._output import write
 
 
 @click.command()
@@ -94,10 +94,7 @@ def report(
         width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
         text = loaded.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
         text = text if text.endswith("\n") else text + "\n"
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+    write(text, output)
     others = [name for name in loaded.loaders if name != loaded.loader]
     if others and loader is None and format_ == "text":
         click.echo(f"other loaders in this run: {', '.join(map(plain, others))} (--loader NAME)", err=True)
@@ -125,10 +122,7 @@ def _print_table(
             text = str(table._repr_html_()) + "\n"
         else:
             text = table.to_text(width=width).rstrip("\n") + "\n"
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+    write(text, output)
 
 
 def _readable_ranks(run: str, loader: str | None) -> list[RankWait]:

@@ -1,0 +1,39 @@
+"""What several commands print, and where to."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+
+def write(text: str, output: str | None) -> None:
+    """Into the file ``output``; None: to stdout."""
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+def text_width(output: str | None) -> int:
+    """Columns of a text for a file, or for the terminal."""
+    width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
+    return min(width, 120)
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Called with how many of how many were read, it shows that on a terminal; None: there is none."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def show(done: int, of: int) -> None:
+        click.echo(f"\rreading {what}: {done:,} of {of:,}", nl=False, err=True)
+
+    yield show
+    click.echo("\r\033[K", nl=False, err=True)
