@@ -515,7 +515,8 @@ def test_the_report_shows_service_as_the_worker_process_measured_it() -> None:
 
 
 def test_large_arrays_and_little_work_are_a_hand_off() -> None:
-    items = [np.zeros(2_000_000)] * 60
+    # Many, so that the first ones, whose memory is new, are few of them.
+    items = [np.zeros(2_000_000)] * 300
     pipe = in_processes(items, bodies.same, 1, capacity=2)
     for _ in pipe:
         pass
