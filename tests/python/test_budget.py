@@ -362,21 +362,29 @@ class TestLoop:
         assert loop.early() == []
 
 
-def test_each_run_of_a_process_has_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_each_run_of_a_process_has_its_own(tmp_path: Path, kept: bool) -> None:
+    """kept: the loader of an earlier run is alive, with an iterator in the middle of its loop."""
     run_script(
         tmp_path,
         """
         import time
         import headrace as hr
 
+        alive = []
         for number in range(2):
-            loader = hr.wrap(range(30), name="a", run=f"{RUN}-{number}")
-            for _ in loader:
+            loader = hr.wrap(range(31), name="a", run=f"{RUN}-{number}")
+            iterator = iter(loader)
+            for _ in range(30):
+                next(iterator)
                 time.sleep(0.01)
-            del loader
+            if KEPT:
+                alive += [loader, iterator]
+            del loader, iterator
             time.sleep(0.4)
         """,
         RUN=str(tmp_path / "run"),
+        KEPT=kept,
     )
     for number in range(2):
         budget = hr.Report.load(f"{tmp_path / 'run'}-{number}").budget

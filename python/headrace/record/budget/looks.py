@@ -43,7 +43,7 @@ _MOST_PLACES = 32
 
 
 class Looks:
-    """All of a process. By one thread at a time, except `begins`."""
+    """For one run of the process. By one thread at a time, except `begins`."""
 
     def __init__(self) -> None:
         self.budget: Budget | None = None
@@ -66,18 +66,20 @@ class Looks:
         self._rare_saves = self._disturbed = False
 
     def add(self, handle: _core.LoaderHandle) -> None:
-        """A loader is recorded from now on. A budget is of one run: another one begins after the last."""
-        session = handle.session
+        """A loader of the run is recorded from now on. The first run of a script begins with its process."""
         if self.budget is None:
-            began = _process_began(self._began) if _is_a_script() else self._began
-            self.budget = Budget(session, began, self._began - began)
-        elif session.run != self.budget.run:
-            if any(loop.handle is not None for loop in self._loops):
-                return
-            self.save()
-            self.__init__()  # type: ignore[misc]
-            self.budget = Budget(session, self._began, 0.0)
+            began = _process_began(self._began) if not _earlier and _is_a_script() else self._began
+            self.budget = Budget(handle.session, began, self._began - began)
         self._loops.append(Loop(handle))
+
+    def are_of(self, run: str) -> bool:
+        """Whether they are for this run, or for none yet."""
+        return self.budget is None or (self.budget.run == run and not self.budget.is_over)
+
+    @property
+    def is_done(self) -> bool:
+        """No loader of the run is left."""
+        return self.budget is not None and not any(loop.handle is not None for loop in self._loops)
 
     def begins(self, handle: _core.LoaderHandle) -> None:
         """A loop over ``handle``, on this thread."""
@@ -282,6 +284,15 @@ class Looks:
         for loop in list(self._loops):
             self._loop_is_over(loop, program_ends=True)
 
+    def save_now(self, ends: bool = False) -> None:
+        """On another thread than the one that looks. ends: the run is over."""
+        try:
+            if ends:
+                self.end()
+            self.save()
+        except RuntimeError:  # changed by the thread that looks; the next one writes it
+            pass
+
     def save(self) -> None:
         self._saved_at = now = time.monotonic()
         budget = self.budget
@@ -314,85 +325,94 @@ def _process_began(now: float) -> float:
         return now
 
 
-_looks: Looks | None = None
+#: One for each run that has loaders. _earlier: the process has had another run.
+_looks: tuple[Looks, ...] = ()
+_earlier = False
 _runs = False
 
 
 def start() -> None:
     """Looks from now on. Idempotent; nothing in a trial, whose loops are changed."""
     global _looks, _runs
-    if _looks is None and not phased_loops():
-        _looks = Looks()
+    if phased_loops():
+        return
+    if not _looks:
+        _looks = (Looks(),)
+    if _save not in before_reading:
         before_reading.append(_save)
         atexit.register(_end)
-    if _looks is not None and not _runs:
+    if not _runs:
         _runs = True
         run_steps(_look_on())
 
 
 def loop_begins(handle: _core.LoaderHandle) -> None:
     """A loop over a recorded loader begins on this thread; see `Looks.begins`."""
-    if _looks is not None:
-        try:
-            _looks.begins(handle)
-        except Exception as error:  # the loop must still run
-            warn_once(f"where the run's time goes is not seen in full ({typed_error_line(error)})")
+    try:
+        for looks in _looks:
+            looks.begins(handle)
+    except Exception as error:  # the loop must still run
+        warn_once(f"where the run's time goes is not seen in full ({typed_error_line(error)})")
 
 
 def _look_on() -> Iterator[float]:
     global _runs
-    looks = _looks
     try:
         number = 0
-        if looks is not None:
+        for looks in _looks:
             looks.go_on()
-        while looks is not None and (looks.budget is not None or number < _MOST_WITHOUT_LOADER):
+        while number < _MOST_WITHOUT_LOADER or any(looks.budget is not None for looks in _looks):
             yield _PERIOD_S if number < _LATER_AFTER else _LATER_PERIOD_S
             number += 1
-            looks.look()
+            for looks in _looks:
+                looks.look()
     except Exception:  # the interpreter ends, or a loop is not as expected: the rest is not seen
         pass
     _runs = False
 
 
 def _save() -> None:
-    if _looks is not None:
-        try:
-            _looks.save()
-        except RuntimeError:  # changed by the thread that looks; the next one writes it
-            pass
+    for looks in _looks:
+        looks.save_now()
 
 
 def _closes(session: _core.Session) -> None:
     """A run ends, if not the process."""
-    if _looks is not None and _looks.budget is not None and _looks.budget.run == session.run:
-        _end()
-        _looks.budget.is_over = True
+    for looks in _looks:
+        if looks.budget is not None and looks.budget.run == session.run:
+            looks.save_now(ends=True)
+            looks.budget.is_over = True
 
 
 def _end() -> None:
-    if _looks is not None:
-        try:
-            _looks.end()
-        except RuntimeError:  # changed by the thread that looks
-            pass
-    _save()
+    for looks in _looks:
+        looks.save_now(ends=True)
 
 
 def _added(handle: _core.LoaderHandle) -> None:
-    if _looks is not None:
-        try:
-            _looks.add(handle)
-        except OSError:  # too many open files: the loop is recorded without
-            pass
+    global _looks, _earlier
+    if not _looks:
+        return
+    looks = next((each for each in _looks if each.are_of(handle.session.run)), None)
+    if looks is None:
+        _earlier = True
+        looks = Looks()
+        done = [each for each in _looks if each.is_done]
+        for each in done:
+            each.save_now(ends=True)
+        _looks = (*(each for each in _looks if each not in done), looks)
+    try:
+        looks.add(handle)
+    except OSError:  # too many open files: the loop is recorded without
+        pass
 
 
 def _forked() -> None:
     """A child's time is its own."""
-    global _looks, _runs
+    global _looks, _earlier, _runs
     before_reading[:] = [write for write in before_reading if write is not _save]
     atexit.unregister(_end)
-    _looks, _runs = None, False
+    _looks, _earlier, _runs = (), False, False
 
 
 on_loader.append(_added)
