@@ -43,6 +43,7 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
     entry["first_batches_s"] = loader.first_batches_s;
     entry["compute_s"] = loader.compute_s;
     entry["epochs"] = loader.epochs;
+    entry["superseded"] = loader.superseded;
     loaders.append(entry);
   }
   return loaders;
@@ -106,6 +107,7 @@ void add_reading(py::module_& module) {
         profile.findings = std::move(read.findings);
         profile.budget = std::move(read.budget);
         profile.tokens = std::move(read.tokens);
+        profile.autopilot = std::move(read.autopilot);
         return profile::profile_to_json(profile);
       },
       py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>());

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headrace.cluster import Cluster
     from headrace.cluster.fleet import Fleet
     from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.predict.autopilot import autopilot
     from headrace.predict.comparison import Comparison, compare
     from headrace.predict.replay import ceiling
     from headrace.predict.tuning import Tuned, tune
@@ -72,6 +73,7 @@ __all__ = [
     "WatchError",
     "__version__",
     "annotate",
+    "autopilot",
     "ceiling",
     "check_dump",
     "compare",
@@ -108,6 +110,7 @@ _LATER = {
     "Tuned": "headrace.predict.tuning",
     "Watch": "headrace.watch.tensors.watching",
     "annotate": "headrace.record.annotation",
+    "autopilot": "headrace.predict.autopilot",
     "ceiling": "headrace.predict.replay",
     "check_dump": "headrace.traces.dumps",
     "compare": "headrace.predict.comparison",

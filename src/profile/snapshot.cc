@@ -525,11 +525,12 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
     };
     const double first_s = seconds(sink.first_batch_ns) + seconds(sink.later_epochs_ns);
     loaders.push_back({i, std::string(records[i].name.view()), sink.steps.load(),
-                       seconds(sink.wait_ns) + first_s, first_s, seconds(sink.compute_ns),
-                       sink.epochs.load()});
+                       seconds(sink.wait_ns) + first_s, first_s, seconds(sink.compute_ns), sink.epochs.load(),
+                       text_of(records[i].facts).find("superseded=yes") != std::string_view::npos});
   }
-  std::stable_sort(loaders.begin(), loaders.end(),
-                   [](const LoaderSummary& a, const LoaderSummary& b) { return a.wait_s > b.wait_s; });
+  std::stable_sort(loaders.begin(), loaders.end(), [](const LoaderSummary& a, const LoaderSummary& b) {
+    return a.superseded != b.superseded ? b.superseded : a.wait_s > b.wait_s;
+  });
   return loaders;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "autopilot.h"
 #include "budget.h"
 #include "loader_sections.h"
 #include "printable.h"
@@ -80,6 +81,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
       text += toned(lines[i], headed && i == 0 ? Tone::kBold : Tone::kPlain, options.color) + "\n";
     }
   };
+  add(autopilot_section(profile, width), true);
   const bool budget_first = leads(profile.budget);
   if (budget_first) add(budget_section(profile, width), true);
   add(verdict_section(profile, diagnosis, width, options.color), false);

@@ -24,6 +24,7 @@
 #include "headrace/profile/latency.h"
 #include "headrace/profile/loader_model.h"
 #include "headrace/profile/operator_profile.h"
+#include "headrace/profile/parameter_change.h"
 #include "headrace/profile/queue_profile.h"
 #include "headrace/profile/second_opinion.h"
 #include "headrace/profile/sink_profile.h"
@@ -88,6 +89,7 @@ struct Profile {
   std::vector<Finding> findings;
   std::vector<BudgetPart> budget;
   std::optional<TokenProfile> tokens;
+  std::vector<ParameterChange> autopilot;
   bool finished = false;
   std::vector<std::string> notes;
 };
@@ -128,6 +130,8 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
          {"Where the wall clock of the rank's run went, the largest part first; empty where it was not "
           "watched."});
   figure("tokens", &Profile::tokens, {"What language data is in the batches; null for other data."});
+  figure("autopilot", &Profile::autopilot,
+         {"What was set while the program trained, in its order; empty where nothing was."});
   figure("finished", &Profile::finished,
          {"Whether the loop has ended or its process is gone; false: read while it ran."});
   figure("notes", &Profile::notes, {"What could not be recorded, in words. Empty is good."});

@@ -20,9 +20,10 @@ struct LoaderSummary {
   double first_batches_s = 0;  ///< the part of it for these
   double compute_s = 0;
   std::uint64_t epochs = 0;
+  bool superseded = false;  ///< it goes on in another record, with other parameters
 };
 
-/// The loaders of a segment, the one that waited most first.
+/// The loaders of a segment, the one that waited most first; those that go on in another record come last.
 std::vector<LoaderSummary> list_loaders(const SegmentImage& image);
 
 /// The profile of one loader. `since`: an earlier image of the same segment; only what happened after it

@@ -266,7 +266,7 @@ def wrap(
 
 def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
     def report(self: Any, epoch: int | None = None) -> Report:
-        return recording.report(epoch)
+        return report_of_loop(adapter.handle_of(self) or recording.handle, epoch)
 
     report.__qualname__ = f"{type(obj).__name__}.report"  # as messages call it
     report.__doc__ = Wrapped.report.__doc__
@@ -310,6 +310,13 @@ def bare(obj: Any) -> Any:
     while isinstance(obj, (Wrapped, Unrecorded)):
         obj = obj._headrace_object
     return obj
+
+
+def recorded_name(obj: Any) -> str:
+    """The name under which loops over what `wrap` returned are recorded; "": it is nothing of that kind."""
+    if isinstance(obj, Wrapped):
+        return str(obj._headrace.handle.name)
+    return adapter_for(obj).recorded_name(obj)
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:

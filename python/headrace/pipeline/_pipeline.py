@@ -17,6 +17,7 @@ from headrace import _core
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
+from headrace.record import live_parameters
 from headrace.record.operator import name_of, readable
 from headrace.record.session import (
     enabled,
@@ -158,6 +159,8 @@ class Pipeline(Generic[T]):
                     self._native
                 )  # built by `names` or `set_workers`, before there was a record
         native = self._native_now()
+        if self._record.handle is not None:
+            live_parameters.begins(self._record.handle, self._settable)
         hand_over = self._hand_over()
         loop = None if self._record.handle is None else watched(self._record.handle.id)
         if loop is not None:
@@ -219,6 +222,15 @@ class Pipeline(Generic[T]):
 
     # --- the rest ---
 
+    def _settable(self) -> live_parameters.Settable:
+        """Its threads' workers and capacities, also while it runs. What a process draws is not seen."""
+        assert self._record.handle is not None
+        names = [stage.name for stage in self._stages if type(stage).__name__ != "ProcessMap"]
+        setters: live_parameters.Setters
+        setters = {f"{name}.workers": partial(self.set_workers, name) for name in names}
+        setters |= {f"{name}.capacity": partial(self.set_capacity, name) for name in self.names}
+        return live_parameters.Settable(self._record.handle, setters, live=True, draws_here=True)
+
     def _hand_over(self) -> Callable[[Any], Any] | None:
         if not self._copied_by_last():
             return None
@@ -274,7 +286,7 @@ class Pipeline(Generic[T]):
         for (what, operator), number in self._set.items():
             (native.set_workers if what == "workers" else native.set_capacity)(operator, number)
         self._record.take(native)
-        set_in_trial(lambda: _setters(native), readable(self._record.name or "pipeline"))
+        set_in_trial(lambda: _setters(native), self._record.called)
         _running.add(native)
         return native
 
@@ -362,6 +374,11 @@ class _Record:
         self.handle: _core.LoaderHandle | None = None
         self.recorded: weakref.ref[_core.NativePipeline] | None = None
 
+    @property
+    def called(self) -> str:
+        """The loader's name in reports."""
+        return readable(self.name or "pipeline")
+
     def fresh(self) -> _Record:
         return _Record(self.name, self.run, self.rank, watch=self.watch)
 
@@ -384,8 +401,7 @@ class _Record:
             self.recorded = weakref.ref(native)
             native.record_in(self.handle)
             return
-        called = readable(self.name or "pipeline")
-        handle = loader_handle(self.session, called, None, self.identity)
+        handle = loader_handle(self.session, self.called, None, self.identity)
         if self.watch and handle.id >= 0:
             watch_loader(handle)
         if self.handle is None:

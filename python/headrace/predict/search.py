@@ -137,6 +137,52 @@ class BudgetError(Error):
         return min(fit, steps - 1) if fit >= 8 and steps > 8 else None
 
 
+class Proposals:
+    """What to try next, by predictions that are corrected by what was measured."""
+
+    def __init__(
+        self,
+        tunable: Callable[[str], bool],
+        fits: Callable[[Report, Changes], bool] = lambda *_: True,
+        min_gain: float = 0.0,
+    ) -> None:
+        """fits: whether changes of what a report has may be tried. min_gain: less is not worth a trial."""
+        self._tunable = tunable
+        self._fits = fits
+        self._min_gain = min_gain
+        self._ratios: dict[str, list[float]] = {}
+        #: Settings that need no other trial.
+        self.tried: list[Changes] = [{}]
+
+    def next(self, best: Trial) -> Candidate | None:
+        """From the best parameters so far; None: nothing is predicted to gain enough."""
+        report = best.measured.report
+        if report is None:
+            return None
+        noise = max(self._min_gain, noise_of(best.measured))
+        found = candidates(report, self._tunable)
+        fresh = [each for each in found if self._is_new(best, each) and self._fits(report, each.changes)]
+        predicted = [each for each in fresh if each.predicted_s is not None]
+        if predicted:
+            first = min(predicted, key=self._corrected)
+            # One simulation for both: what it misses of the recorded run, it misses of the changed run, too.
+            unchanged_s = unchanged_step(report, first) or best.step_s
+            return first if self._corrected(first) < unchanged_s * (1 - noise) else None
+        waits = report.profile.sink.wait_share > 0.05 + 2 * self._min_gain
+        return fresh[0] if fresh and waits else None
+
+    def learn(self, candidate: Candidate, measured: Measured) -> None:
+        if candidate.predicted_s:
+            self._ratios.setdefault(candidate.key, []).append(measured.step_s / candidate.predicted_s)
+
+    def _is_new(self, best: Trial, candidate: Candidate) -> bool:
+        return {**best.settings, **candidate.changes} not in self.tried
+
+    def _corrected(self, candidate: Candidate) -> float:
+        assert candidate.predicted_s is not None
+        return candidate.predicted_s * statistics.median(self._ratios.get(candidate.key, [1.0]))
+
+
 class Search:
     """Greedy: the change with the best prediction is measured next, from the best parameters so far.
 
@@ -154,12 +200,10 @@ class Search:
     ) -> None:
         self._measure = measure
         self._budget_s = budget_s
-        self._tunable = tunable
         self._progress = progress
         self._clock = clock
         self._began = clock()
-        self._ratios: dict[str, list[float]] = {}
-        self._tried: list[Changes] = [{}]
+        self._proposals = Proposals(tunable)
         self._longest_s = 0.0
         self.outcome = Outcome()
 
@@ -177,23 +221,21 @@ class Search:
             outcome.start_s = outcome.best_s = outcome.start.step_s
         return outcome
 
-    # --- what to try ---
-
     def _try_candidates(self) -> str:
         outcome = self.outcome
         while True:
             best = outcome.best
             assert best is not None
-            found = self._next(best)
+            found = self._proposals.next(best)
             if found is None:
                 return self._no_further(best)
             if self._left_s() < _WITH_COMPARISON * self._longest_s:
-                if len(self._tried) == 1:
+                if len(self._proposals.tried) == 1:
                     raise BudgetError(self._longest_s, best.step_s)
                 return "the time is over"
             settings = {**best.settings, **found.changes}
             before = {name: value_of(best.measured.report, name) for name in found.changes}
-            self._tried.append(settings)
+            self._proposals.tried.append(settings)
             expected = f", predicted {found.predicted_s * 1e3:.3g} ms" if found.predicted_s else ""
             self._progress(f"{_in_words(found.changes)}{expected}")
             try:
@@ -203,7 +245,7 @@ class Search:
                 continue
             trial = Trial(settings, found.changes, before, found, measured)
             outcome.trials.append(trial)
-            self._learn(found, measured)
+            self._proposals.learn(found, measured)
             if measured.step_s < best.step_s * (1 - noise_of(best.measured, measured)):
                 outcome.best = trial
 
@@ -222,32 +264,6 @@ class Search:
         said = str(error).strip().splitlines() if isinstance(error, Exception) else []
         self.outcome.failures.append(f"{what} failed: {error_line(said[-1] if said else repr(error))}")
         self._progress(self.outcome.failures[-1])
-
-    def _next(self, best: Trial) -> Candidate | None:
-        report = best.measured.report
-        if report is None:
-            return None
-        noise = noise_of(best.measured)
-        fresh = [each for each in candidates(report, self._tunable) if self._is_new(best, each)]
-        predicted = [each for each in fresh if each.predicted_s is not None]
-        if predicted:
-            first = min(predicted, key=self._corrected)
-            # One simulation for both: what it misses of the recorded run, it misses of the changed run, too.
-            unchanged_s = unchanged_step(report, first) or best.step_s
-            return first if self._corrected(first) < unchanged_s * (1 - noise) else None
-        waits = report.profile.sink.wait_share > 0.05
-        return fresh[0] if fresh and waits else None
-
-    def _is_new(self, best: Trial, candidate: Candidate) -> bool:
-        return {**best.settings, **candidate.changes} not in self._tried
-
-    def _corrected(self, candidate: Candidate) -> float:
-        assert candidate.predicted_s is not None
-        return candidate.predicted_s * statistics.median(self._ratios.get(candidate.key, [1.0]))
-
-    def _learn(self, candidate: Candidate, measured: Measured) -> None:
-        if candidate.predicted_s:
-            self._ratios.setdefault(candidate.key, []).append(measured.step_s / candidate.predicted_s)
 
     # --- the end ---
 

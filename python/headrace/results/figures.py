@@ -937,6 +937,40 @@ class Tokens:
 
 
 @dataclass
+class ParameterChange:
+    """A parameter that was set while the program trained. Steps have their part of what the beginnings of
+    epochs cost.
+    """
+
+    #: Name of the loader.
+    loader: str = ""
+    #: Steps that its loops had done by then.
+    step: int = 0
+    #: In the framework's own name; several with commas between.
+    parameter: str = ""
+    #: What it was.
+    from_value: str = ""
+    #: What was tried.
+    to_value: str = ""
+    #: `kept`, `put_back`, or `tried`: the run ended before it was judged.
+    outcome: str = ""
+    #: Why, in words; null: not judged.
+    says: str | None = None
+    #: The step that was expected; null: it could not be predicted.
+    predicted_step_s: float | None = None
+    #: The mean step with the best parameters before; null: not judged.
+    before_step_s: float | None = None
+    #: The mean step with this one.
+    after_step_s: float | None = None
+    #: The ratio of the steps, after / before, is from here to `high` in 99 of 100 cases.
+    low: float | None = None
+    #: See `low`; null: too little was recorded to tell.
+    high: float | None = None
+    #: The steps with it are a loader of their own in the run; false: of one with those before.
+    own_record: bool = False
+
+
+@dataclass
 class Profile:
     """What was recorded of one loader in one rank."""
 
@@ -987,6 +1021,8 @@ class Profile:
     budget: list[BudgetPart] = field(default_factory=list)
     #: What language data is in the batches; null for other data.
     tokens: Tokens | None = None
+    #: What was set while the program trained, in its order; empty where nothing was.
+    autopilot: list[ParameterChange] = field(default_factory=list)
     #: Whether the loop has ended or its process is gone; false: read while it ran.
     finished: bool = False
     #: What could not be recorded, in words. Empty is good.

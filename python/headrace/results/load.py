@@ -182,7 +182,7 @@ def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
 def _choose(
     where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
 ) -> Report:
-    found = sorted(found, key=lambda item: -item[1]["wait_s"])
+    found = sorted(found, key=lambda item: (item[1]["superseded"], -item[1]["wait_s"]))
     names = [entry["name"] for _, entry in found]
     if not found:
         raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")

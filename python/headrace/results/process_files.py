@@ -1,6 +1,7 @@
 """Files that each process keeps beside its segment, by kind: ``rank0.watch-4711.json``.
 
-Light, because every recorded program imports it. The kinds: "watch" (findings), "budget", "tokens".
+Light, because every recorded program imports it. The kinds: "watch" (findings), "budget", "tokens",
+"autopilot".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What lies beside a segment in its run folder and belongs into its reports: findings, budget, tokens."""
+"""What lies beside a segment in its run folder and belongs into its reports: findings, budget and so on."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import json
 from typing import Any
 
 from headrace import _core
-from headrace.results import budget, findings, process_files, tokens
+from headrace.results import autopilot_record, budget, findings, process_files, tokens
+
+_KINDS = ("watch", "budget", "tokens", "autopilot")
 
 
 def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> str:
-    """A profile with what was found wrong, where the run's time went, what language data its batches hold.
+    """A profile with what was found wrong, where the run's time went, what language data its batches hold,
+    and what was set while it trained.
 
     run: its folder; "": none. image: of the segment that the profile is from.
     """
     for write in process_files.before_reading:
         write()
-    if not run or not any(process_files.paths(kind, run) for kind in ("watch", "budget", "tokens")):
+    if not run or not any(process_files.paths(kind, run) for kind in _KINDS):
         return profile_json
     profile = json.loads(profile_json)
     loader, rank = profile["loader"], profile["rank"]
     language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
     beside: dict[str, Any] = {
         "findings": findings.as_json(findings.findings_in(run, rank, loader)),
+        "autopilot": autopilot_record.as_json(autopilot_record.changes_in(run, rank, loader)),
         "budget": budget.as_json(budget.budget_in(run, rank, image)),
     }
     if language is not None:

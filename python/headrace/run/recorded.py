@@ -19,6 +19,8 @@ class Recorded(NamedTuple):
     number: int
     name: str
     waited_s: float
+    #: It goes on under another name, with other parameters.
+    superseded: bool
 
     def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
         """``others``: segments of the other ranks, each with its rank, to compare with."""
@@ -44,11 +46,11 @@ def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
             problem.append(error)
             continue
         found += [
-            Recorded(segment, entry["index"], entry["name"], entry["wait_s"])
+            Recorded(segment, entry["index"], entry["name"], entry["wait_s"], entry["superseded"])
             for entry in entries
             # One that was killed while it waited for its first batch has no step yet.
             if entry["steps"] > 0 or entry["wait_s"] > 0
         ]
     if problem and not found:
         raise problem[0]
-    return sorted(found, key=lambda loader: -loader.waited_s)
+    return sorted(found, key=lambda loader: (loader.superseded, -loader.waited_s))

@@ -61,7 +61,7 @@ def state_of(generator: Any) -> str | None:
     return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
 
-def _globals() -> Iterator[tuple[str, Any]]:
+def global_generators() -> Iterator[tuple[str, Any]]:
     """The generators that belong to nobody."""
     yield "random", getattr(random, "_inst", None)
     if "numpy" in sys.modules:
@@ -77,7 +77,7 @@ class StartOfWorker:
         self, session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
     ) -> None:
         self._findings = findings_of(session)
-        self._found = [*generators_of(dataset), *_globals()]
+        self._found = [*generators_of(dataset), *global_generators()]
         self._at_start = [state_of(one) for _, one in self._found]
         self._about = {"loader": loader, "pass": pass_number, "worker": worker}
 

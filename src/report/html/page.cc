@@ -14,6 +14,7 @@ namespace {
 void write_content(Markup& out, const Subject& subject, const HtmlOptions& options) {
   const bool budget_first = leads(subject.profile.budget);
   write_header(out, subject);
+  write_autopilot(out, subject);
   if (budget_first) write_budget(out, subject);
   write_verdict(out, subject);
   write_advice(out, subject);

@@ -49,6 +49,7 @@ void write_curve_section(Markup& out, const analysis::StepCurve& curve, double o
 /// What language data is in the batches.
 void write_tokens(Markup& out, const Subject& subject);
 /// Where the wall clock of the run went.
+void write_autopilot(Markup& out, const Subject& subject);
 void write_budget(Markup& out, const Subject& subject);
 /// What will go wrong, beside the verdict.
 void write_risks(Markup& out, const Subject& subject);

@@ -44,6 +44,15 @@ class GrainAttachment(Attachment):
     def setters(self) -> dict[str, Callable[[Any], None]]:
         return setters_of(self._obj())
 
+    def is_live(self, parameter: str) -> bool:
+        return parameter in ("num_threads", "prefetch_buffer_size")
+
+    def was_set(self) -> None:
+        self._model = self._model_of(read_graph(_tree_of(self._obj())))
+
+    def _model_of(self, graph: Graph) -> LoaderModel:
+        return model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = read_graph(_tree_of(self._obj()))
         names = number(graph)
@@ -54,7 +63,7 @@ class GrainAttachment(Attachment):
                 at = place * _core.PLACES_PER_STAGE + index
                 # What is not called yet stands in the graph as well.
                 handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
-        self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+        self._model = self._model_of(graph)
         self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
         # Only the shape is needed from now on: nodes live as long as their user wants.
         self._graph = Graph(stages=graph.stages)

@@ -33,6 +33,10 @@ class DataLoaderAdapter(Adapter):
     def name(self, obj: object) -> str:
         return type(obj).__name__
 
+    def handle_of(self, obj: Any) -> _core.LoaderHandle | None:
+        record = getattr(type(obj), loaders.RECORD, None)
+        return record.handle if isinstance(record, loaders.Record) else None
+
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         # Not the loader itself: its recording lives in a class, which only the garbage collector frees.
         return Attachment(())
@@ -47,10 +51,7 @@ class DataLoaderAdapter(Adapter):
         return plain
 
     def generators(self, obj: Any) -> list[Any]:
-        samplers = [getattr(obj, name, None) for name in ("sampler", "batch_sampler")]
-        inner = [getattr(sampler, "sampler", None) for sampler in samplers]
-        found = [getattr(one, "generator", None) for one in (obj, *samplers, *inner)]
-        return [each for each in {id(each): each for each in found}.values() if hasattr(each, "get_state")]
+        return loaders.generators_of(obj)
 
     def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
         written = profile["settings"]

@@ -20,7 +20,7 @@ from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.kit.relay import FED_BY_THREAD
-from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
+from headrace.loaders.torch_dataloader import draws, live, loaders, outer_loops, own_loops, queues
 from headrace.loaders.torch_dataloader.first_draw import sampler_of, time_first_draw
 from headrace.loaders.torch_dataloader.keras import users_dataset
 from headrace.loaders.torch_dataloader.operators import instrument
@@ -33,6 +33,7 @@ from headrace.loaders.torch_dataloader.settings import (
 )
 from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
+from headrace.record import live_parameters
 from headrace.record.budget import looks
 from headrace.record.session import TRIAL, in_its_phase, phased_loops
 from headrace.results.loader_model import LoaderModel
@@ -152,6 +153,7 @@ class _Start:
             max(1, self.workers),
             has_init=init is not None,
             watched_as=self.handle.name if tells_random(self.handle.id) else None,
+            looks=live_parameters.is_piloted(self.handle),
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
@@ -321,10 +323,11 @@ def _attach(iterator: Any, start: _Start) -> None:
             instrument(iterator._dataset_fetcher, start.handle.id, names_functions=True, in_front=in_front)
         )
         own[_AROUND] = start.around
+        if live_parameters.is_piloted(start.handle):
+            draws.look(iterator._dataset_fetcher, iterator._dataset, start.handle.id)
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
-        watch_draws(iterator, start.handle.id)
-        time_first_draw(iterator, start.handle)  # in its first GetNext
+        _look_at_draws(iterator, start.handle)  # in its first GetNext
         if start.around.settings.stream:
             # A stream in the loop may wait for threads of its own.
             inside_next.watch(start.handle, users_dataset(iterator._dataset))
@@ -394,16 +397,21 @@ def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
     return _core.HookedCall(make, before, _after, _failed)
 
 
+def _look_at_draws(iterator: Any, handle: _core.LoaderHandle) -> None:
+    watch_draws(iterator, handle.id)
+    if live_parameters.is_piloted(handle):
+        draws.look_at_sampler(iterator, handle.id)
+    time_first_draw(iterator, handle)
+
+
 def _before_first_draws(_: Any, iterator: Any, *__: Any) -> None:
     """An iterator with workers draws for all of them while it is made, and when an epoch begins."""
     start = _pending.start()
     watch = iterator.__dict__.get(_WATCH)
     if start is not None:
-        watch_draws(iterator, start.handle.id)
-        time_first_draw(iterator, start.handle)
+        _look_at_draws(iterator, start.handle)
     elif watch is not None:
-        watch_draws(iterator, watch.loader.id)
-        time_first_draw(iterator, watch.loader)
+        _look_at_draws(iterator, watch.loader)
 
 
 def _patch_draws() -> None:
@@ -439,9 +447,14 @@ def patch_owner(owner: type) -> None:
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     _patch_draws()
+    live_parameters.when_flown(_patch_loops)
     outer_loops.patch()
     for owner in _classes():
         _patch(owner)
+
+
+def _patch_loops() -> None:
+    live.patch(_classes())
 
 
 _noting: set[type] = set()

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from headrace import _core
+from headrace.common.loader_names import unnumbered
 from headrace.loaders.kit.names import is_the_users, object_name
 from headrace.loaders.torch_dataloader import keras
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
@@ -30,6 +31,13 @@ class Record:
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.handle = handle
+
+    def renew(self) -> _core.LoaderHandle:
+        """Steps from now on are recorded as another loader, of the same name and a number."""
+        old = self.handle
+        self.handle = loader_handle(old.session, unnumbered(old.name), None)
+        old.note("superseded", "yes")
+        return self.handle
 
 
 class Watcher(Protocol):
@@ -251,3 +259,11 @@ def _record_by_site(loader: Any) -> Record:
     _of_object[id(loader)] = record
     weakref.finalize(loader, _of_object.pop, id(loader), None).atexit = False
     return record
+
+
+def generators_of(loader: Any) -> list[Any]:
+    """Torch's generators of random numbers that an iteration over it draws from."""
+    samplers = [getattr(loader, name, None) for name in ("sampler", "batch_sampler")]
+    inner = [getattr(sampler, "sampler", None) for sampler in samplers]
+    found = [getattr(one, "generator", None) for one in (loader, *samplers, *inner)]
+    return [each for each in {id(each): each for each in found}.values() if hasattr(each, "get_state")]

@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.torch_dataloader import queues
+from headrace.loaders.torch_dataloader import draws, queues
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
 
@@ -26,10 +26,12 @@ class WorkerStart:
         siblings: int,
         has_init: bool = False,
         watched_as: str | None = None,
+        looks: bool = False,
     ) -> None:
         """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part.
 
-        ``watched_as``: the loader's name, if its data is watched.
+        ``watched_as``: the loader's name, if its data is watched. ``looks``: whether its draws depend on the
+        number of workers is looked at.
         """
         self.live_path = live_path
         self.loader = loader
@@ -37,6 +39,7 @@ class WorkerStart:
         self.siblings = siblings
         self.has_init = has_init
         self.watched_as = watched_as
+        self.looks = looks
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -68,6 +71,8 @@ class WorkerStart:
                 instrument(fetcher, loader, names_functions=info.id == 0)
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
+                if self.looks and not hasattr(fetcher, "dataset_iter"):
+                    draws.look(fetcher, info.dataset, loader, info)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
             except Exception:

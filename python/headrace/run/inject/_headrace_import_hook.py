@@ -65,9 +65,14 @@ def install() -> None:
 
 def watch_for_batches() -> None:
     """Look for the function that makes the batches of a script without a loader, on a thread of its own."""
-    if any("multiprocessing" in each for each in getattr(sys, "orig_argv", [])):
-        return  # a worker, or a helper of multiprocessing
+    if _is_a_worker():
+        return
     _run_steps(_watch(get_ident()))
+
+
+def _is_a_worker() -> bool:
+    """Or another helper of multiprocessing."""
+    return any("multiprocessing" in each for each in getattr(sys, "orig_argv", []))
 
 
 def _run_steps(steps: "Any") -> None:
@@ -182,6 +187,8 @@ def record_loaders(adapter: str) -> None:
 
         # Not import_module: that would import as the user's modules do.
         found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
+        if "HEADRACE_AUTOPILOT" in os.environ and not _is_a_worker():
+            __import__("headrace.predict.autopilot", fromlist=["start_below_run"]).start_below_run()
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:

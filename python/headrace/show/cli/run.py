@@ -19,6 +19,15 @@ from headrace.errors import UsageError
 @click.option(
     "--watch", is_flag=True, help="Also look for what is wrong with the data and the models (docs/watch.md)."
 )
+@click.option(
+    "--autopilot", is_flag=True, help="Set the loaders' parameters while it trains (docs/autopilot.md)."
+)
+@click.option(
+    "--allow",
+    type=click.Choice(["random", "sampler"]),
+    multiple=True,
+    help="What --autopilot may change beside: random numbers in workers; when your sampler is asked.",
+)
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -27,6 +36,8 @@ def run(
     ceiling: bool,
     open_: bool,
     watch: bool,
+    autopilot: bool,
+    allow: tuple[str, ...],
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -38,6 +49,15 @@ def run(
 
     if out == "":
         raise UsageError("--out is a folder, not an empty name")
+    if allow and not autopilot:
+        raise UsageError("--allow is for --autopilot")
     if not is_module:
         check_script(script)
-    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling, open_, watch)
+    launch(
+        ["-m", script, *arguments] if is_module else [script, *arguments],
+        out,
+        ceiling,
+        open_,
+        watch,
+        allow if autopilot else None,
+    )

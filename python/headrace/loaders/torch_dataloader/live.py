@@ -1,0 +1,226 @@
+"""Workers and their window, set between two loops over a DataLoader (`headrace.autopilot`).
+
+A loop that moves from the program's process into workers for the first time is guarded: if they fail or hang,
+it goes on in the process, from the batch that it was at.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from headrace import _core
+from headrace.common.plain import typed_error_line
+from headrace.common.users_files import is_the_users
+from headrace.loaders.torch_dataloader import draws, loaders
+from headrace.loaders.torch_dataloader.settings import settings_of
+from headrace.record import live_parameters
+from headrace.record.live_parameters import Settable
+from headrace.record.loop_phases import length_of
+
+#: Attribute of a loader: the workers that were set last.
+_SET = "_headrace_set"
+#: Of loaders without workers: what tells which attribute of the dataset has changed since the loop began.
+_changed: weakref.WeakKeyDictionary[Any, Callable[[], str]] = weakref.WeakKeyDictionary()
+#: torch's default.
+_WINDOW = 2
+#: Workers that give nothing for so many seconds, in the guarded loop, hang.
+_HANGS_S = 60.0
+#: torch warns of more workers than cores: an error for programs that make their warnings errors.
+_CHECK = "check_worker_number_rationality"
+
+
+def patch(classes: list[type]) -> None:
+    """Loops over these DataLoaders are asked for what is to be set. Idempotent."""
+    for owner in classes:
+        iterate = owner.__dict__.get("__iter__")
+        if iterate is not None and not hasattr(iterate, "_headrace_asks"):
+            owner.__iter__ = _asking(iterate)  # type: ignore[attr-defined]
+
+
+def _asking(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(iterate)
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        record = loaders.record_of(self)
+        if record is None or not live_parameters.is_piloted(record.handle):
+            return iterate(self)
+        before = self.num_workers
+        live_parameters.begins(record.handle, partial(_settable, self, record))
+        if before == 0 and self.num_workers > 0:
+            return _Guarded(self, iterate, record.handle)
+        kept = getattr(self, "_iterator", None)
+        as_set = (self.num_workers, self.prefetch_factor)
+        if kept is None or (kept._num_workers, kept._prefetch_factor) == as_set:
+            return iterate(self)
+        return _with_other_workers(self, kept, iterate)
+
+    __iter__._headrace_asks = True  # type: ignore[attr-defined]
+    return __iter__
+
+
+def _with_other_workers(loader: Any, kept: Any, iterate: Callable[[Any], Any]) -> Any:
+    """Workers that stay between epochs end; others begin. The program's random numbers stay as they are.
+
+    A new iterator draws a seed for its workers, which one that stays does not.
+    """
+    kept._shutdown_workers()
+    loader._iterator = None
+    own = loader.generator
+    loader.generator = sys.modules["torch"].Generator()
+    try:
+        return iterate(loader)
+    finally:
+        loader.generator = own
+
+
+def _settable(loader: Any, record: loaders.Record) -> Settable:
+    own = loader.__dict__
+    if in_process := loader.num_workers == 0 and _SET not in own:
+        _changed[loader] = draws.fingerprint(loader.dataset)
+    return Settable(
+        record.handle,
+        {"num_workers": partial(_set_workers, own), "prefetch_factor": partial(_set_window, own)},
+        partial(_refused, weakref.ref(loader), in_process),
+        length_of(loader),
+        record.renew,
+    )
+
+
+def _set_workers(own: dict[str, Any], workers: int) -> None:
+    own["num_workers"] = own[_SET] = workers
+    if workers > 0 and own.get("prefetch_factor") is None:
+        own["prefetch_factor"] = _WINDOW
+    if workers == 0:
+        own["prefetch_factor"] = None
+    own[_CHECK] = _nothing
+
+
+def _set_window(own: dict[str, Any], batches: int | None) -> None:
+    own["prefetch_factor"] = batches if own["num_workers"] > 0 else None
+
+
+def _nothing() -> None:
+    """In the place of torch's warning."""
+
+
+def _refused(
+    of: weakref.ref[Any], in_process: bool, parameter: str, facts: dict[str, str], allowed: frozenset[str]
+) -> str:
+    loader = of()
+    if loader is None:
+        return "it is gone"
+    sampler = _own_sampler(loader)
+    if sampler and "sampler" not in allowed:
+        return f"{sampler} is a sampler of the program's own, which would draw further ahead"
+    if parameter != "num_workers":
+        return ""
+    settings = settings_of(loader)
+    if settings.stream:
+        return "its dataset is a stream, of which each worker has a part"
+    if settings.keras_workers is not None or settings.foreign:
+        return "its workers are of another library"
+    if type(loader).__module__.startswith("torchdata.stateful"):
+        return "its state_dict keeps the states of so many workers"
+    if draws.LOOKED not in facts:
+        return "it is not known whether its workers draw random numbers"
+    if draws.RANDOM in facts and "random" not in allowed:
+        return f"its dataset draws random numbers, which depend on the workers ({facts[draws.RANDOM]})"
+    if draws.WORKER in facts and "random" not in allowed:
+        return f"its dataset asks for the worker's {facts[draws.WORKER]}"
+    return _keeps_it_here(loader) if in_process else ""
+
+
+def _own_sampler(loader: Any) -> str:
+    """The class of a sampler that the user has written; "": torch's, or a library's."""
+    for name in ("sampler", "batch_sampler"):
+        kind = type(getattr(loader, name, None))
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+        if kind.__module__ == "__main__" or (file and is_the_users(file)):
+            return kind.__name__
+    return ""
+
+
+def _keeps_it_here(loader: Any) -> str:
+    """Why a loader without workers must not get some."""
+    import multiprocessing  # torch has imported it
+
+    context = loader.multiprocessing_context or multiprocessing
+    if (context.get_start_method(allow_none=True) or "fork") != "fork" or sys.version_info >= (3, 14):
+        return "new workers would not be forked, and import the program again"
+    changed = _changed.get(loader)
+    name = "dataset" if changed is None else changed()
+    return f"{name} changes while the loop runs, which a worker's copy would not show" if name else ""
+
+
+class _Guarded(Iterator[Any]):
+    """The first loop in workers of a loader that had none; everything but ``next`` is torch's iterator's."""
+
+    def __init__(self, loader: Any, iterate: Callable[[Any], Any], handle: _core.LoaderHandle) -> None:
+        self._loader = loader
+        self._iterate = iterate
+        self._handle = handle
+        self._given = 0
+        self._states = _random_states(loader)
+        self._guards = True
+        try:
+            self._iterator = iterate(loader)
+            self._iterator.__dict__["_timeout"] = self._iterator.__dict__["_timeout"] or _HANGS_S
+        except Exception as error:
+            self._go_on_here(error)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            batch = next(self._iterator)
+        except StopIteration:
+            raise
+        except Exception as error:
+            if not self._guards:
+                raise
+            self._go_on_here(error)
+            batch = next(self._iterator)
+        self._given += 1
+        return batch
+
+    def _go_on_here(self, error: Exception) -> None:
+        """In the program's process, with the same draws, from the batch that is due."""
+        self._guards = False
+        live_parameters.failed(self._handle, typed_error_line(error))
+        _set_workers(self._loader.__dict__, 0)
+        now = _random_states(self._loader)
+        _set_random_states(self._states)
+        self._iterator = self._iterate(self._loader)
+        for _ in range(self._given):
+            self._iterator._next_index()
+        if self._given:
+            _set_random_states(now)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_iterator":
+            raise AttributeError(name)
+        return getattr(self._iterator, name)
+
+
+def _random_states(loader: Any) -> list[tuple[Callable[[Any], Any], Any]]:
+    """Of everything that an iterator may draw from when it begins: what sets it back, and the state."""
+    torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
+    found: list[tuple[Callable[[Any], Any], Any]] = [
+        (random.setstate, random.getstate()),
+        (torch.set_rng_state, torch.get_rng_state()),
+    ]
+    if numpy is not None:
+        found.append((numpy.random.set_state, numpy.random.get_state()))
+    found += [(each.set_state, each.get_state()) for each in loaders.generators_of(loader)]
+    return found
+
+
+def _set_random_states(states: list[tuple[Callable[[Any], Any], Any]]) -> None:
+    for put, state in states:
+        put(state)

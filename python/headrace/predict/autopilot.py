@@ -1,0 +1,436 @@
+"""`autopilot`: parameters are set while the program trains, and stay where its steps became shorter.
+
+What a loader needs is predicted from the recording of its loop so far, as `tune` does it. The next loop runs
+with the best prediction; if its steps are shorter beyond chance, that stays, else it is put back.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from headrace import _core
+from headrace.common.launcher import speaks_for_job
+from headrace.common.loader_names import unnumbered
+from headrace.common.plain import error_line, typed_error_line
+from headrace.common.sampling_thread import run_steps
+from headrace.errors import Error, UsageError
+from headrace.loaders.wrap import recorded_name, wrap
+from headrace.predict.comparison import Comparison
+from headrace.predict.search import Candidate, Changes, Measured, Proposals, Trial, value_of
+from headrace.record import live_parameters
+from headrace.record.live_parameters import Pilot, Settable
+from headrace.record.session import enabled, phased_loops
+from headrace.results import autopilot_record
+from headrace.results.figures import ParameterChange
+from headrace.results.report import Report
+from headrace.watch.random_state import global_generators, state_of
+
+T = TypeVar("T")
+
+#: What `autopilot` may do beside, if its user says so.
+ALLOWED = ("random", "sampler")
+#: Steps with the same parameters, until it is predicted or judged; for a judgement that is not clear, so many
+#: times as many.
+_STEPS = 48
+_UNCLEAR = 4
+#: What is predicted to gain less is not tried: a trial costs an epoch.
+_MIN_GAIN = 0.05
+#: Changes of one loader that are tried.
+_MOST_TRIALS = 8
+_PERIOD_S = 0.25
+#: Of what is free, a change may take.
+_OF_MEMORY = 0.25
+#: Shared memory that batches of unknown size may need.
+_UNKNOWN_BATCHES = 1 << 30
+#: Looks into GetNext whether threads of the loader draw random numbers: at once, at most, at least.
+_LOOKS = 12
+_MOST_LOOKS = 48
+_FEWEST_LOOKS = 4
+_LOOK_S = 0.003
+
+
+class Autopilot(Pilot):
+    """That of a process. Loops begin on the program's threads; all else is on one of its own."""
+
+    def __init__(self, everything: bool, allowed: Iterable[str]) -> None:
+        """everything: all loaders, not only those that `add` names."""
+        self.everything = everything
+        self.allowed = frozenset(allowed)
+        self._names: set[str] = set()
+        self._flights: dict[str, _Flight] = {}
+
+    def add(self, name: str) -> None:
+        """The loader that is recorded under this name."""
+        self._names.add(unnumbered(name))
+
+    def wants(self, handle: _core.LoaderHandle) -> bool:
+        return handle.id >= 0 and (self.everything or unnumbered(handle.name) in self._names)
+
+    def begins(self, loader: Settable) -> None:
+        name = unnumbered(loader.handle.name)
+        flight = self._flights.get(name)
+        if flight is None:
+            flight = self._flights[name] = _Flight(self.allowed)
+        flight.begins(loader)
+
+    def failed(self, handle: _core.LoaderHandle, why: str) -> None:
+        self._flights[unnumbered(handle.name)].failed(why)
+
+    def look_on(self) -> Iterator[float]:
+        while live_parameters.pilot_of_process() is self:
+            yield _PERIOD_S
+            for flight in list(self._flights.values()):
+                yield from flight.look()
+
+
+class _Flight:
+    """One loader, which may be made anew for each epoch."""
+
+    def __init__(self, allowed: frozenset[str]) -> None:
+        self._allowed = allowed
+        #: Held for a moment, by the program's thread when a loop begins.
+        self._lock = threading.Lock()
+        self._loader: Settable | None = None
+        #: What differs from the start: now, and from the next loop on (None: the same).
+        self._settings: Changes = {}
+        self._next: Changes | None = None
+        #: Where the steps with these settings begin.
+        self._since: _core.SegmentImage | None = None
+        self._steps_at = 0
+        self._needs = _STEPS
+        self._proposals = Proposals(self._may_set, self._fits, _MIN_GAIN)
+        self._best: Trial | None = None
+        self._tries: Candidate | None = None
+        #: Of what is tried, or was last.
+        self._change = ParameterChange()
+        self._trials = 0
+        self._done = False
+        self._refused: dict[str, str] = {}
+        self._looks = self._draws = 0
+        #: Of all recordings so far.
+        self._facts: dict[str, str] = {}
+
+    # --- on the program's thread ---
+
+    def begins(self, loader: Settable) -> None:
+        with self._lock:
+            earlier, self._loader = self._loader, loader
+            if self._next is not None:
+                self._settings, self._next = self._next, None
+                if loader.renew is not None:
+                    loader.handle = loader.renew()
+                    self._change.own_record = True
+                self._segment_begins(loader)
+            elif earlier is None or earlier.handle is not loader.handle:
+                self._segment_begins(loader)
+            self._set(loader)
+
+    def failed(self, why: str) -> None:
+        with self._lock:
+            self._done, self._next = True, None
+            self._settings = {} if self._best is None else self._best.settings
+            if self._tries is not None and self._loader is not None:
+                self._tell(self._loader, "put_back", f"its workers failed, the loop went on without ({why})")
+            self._tries = None
+
+    def _set(self, loader: Settable) -> None:
+        for name, value in self._settings.items():
+            if name in loader.setters:
+                loader.setters[name](value)
+
+    def _segment_begins(self, loader: Settable) -> None:
+        self._steps_at = loader.handle.steps
+        self._needs = _STEPS
+        path = loader.handle.session.live_path
+        self._since = _core.SegmentImage(path) if self._steps_at and path else None
+
+    # --- on the pilot's ---
+
+    def look(self) -> Iterator[float]:
+        """Yields seconds to sleep. Never raises."""
+        try:
+            yield from self._look()
+        except Exception as error:  # the loop goes on as it is
+            self._done = True
+            self._say(f"nothing more is set ({typed_error_line(error)})")
+
+    def _look(self) -> Iterator[float]:
+        loader = self._loader
+        if loader is None or not self._waits_for_steps(loader):
+            return
+        if loader.draws_here:
+            yield from self._look_for_draws(loader)
+        if loader.handle.steps - self._steps_at < self._needs:
+            return
+        report = self._report(loader)
+        self._facts |= report.profile.settings
+        yield 0.0
+        with self._lock:
+            if self._waits_for_steps(loader):
+                self._decide(loader, report)
+        if not loader.live or not self._sets_now(loader):
+            return
+        yield _PERIOD_S  # what was under way comes with the old ones
+        with self._lock:
+            self._segment_begins(loader)
+
+    def _waits_for_steps(self, loader: Settable) -> bool:
+        return self._loader is loader and self._next is None and not self._done
+
+    def _sets_now(self, loader: Settable) -> bool:
+        with self._lock:
+            if self._next is None:
+                return False
+            self._settings, self._next = self._next, None
+            self._set(loader)
+        return True
+
+    def _look_for_draws(self, loader: Settable) -> Iterator[float]:
+        """The loop waits, so what draws meanwhile are the loader's threads."""
+        handle = loader.handle
+        for _ in range(_LOOKS if self._looks < _MOST_LOOKS else 0):
+            steps, before = handle.steps, _states()
+            if not handle.in_next[0]:
+                yield _LOOK_S
+                continue
+            yield _LOOK_S
+            moved = _states() != before
+            if handle.in_next[0] and handle.steps == steps:
+                self._looks += 1
+                self._draws += moved
+
+    def _report(self, loader: Settable) -> Report:
+        handle = loader.handle
+        path = handle.session.live_path
+        if not path:
+            raise Error("the recording has no file")
+        image = _core.SegmentImage(path)
+        index = next(each["index"] for each in image.loaders() if each["name"] == handle.name)
+        return Report(image.profile_json(index, self._since))
+
+    def _decide(self, loader: Settable, report: Report) -> None:
+        measured = Measured(_whole_step(report, loader.length or 0), 0.0, report)
+        if self._best is None:
+            self._best = Trial({}, {}, {}, Candidate({}), measured)
+        elif self._tries is not None and not self._judge(loader, self._best, self._tries, measured):
+            return
+        if self._trials < _MOST_TRIALS:
+            self._try_next(loader, self._best)
+        if self._tries is None:
+            self._done = True
+            if self._settings != self._best.settings:
+                self._next = self._best.settings
+
+    def _judge(self, loader: Settable, best: Trial, tried: Candidate, measured: Measured) -> bool:
+        """Whether the trial is over. Sets what is best."""
+        step = Comparison([_report_of(best.measured)], [_report_of(measured)]).step
+        change = self._change
+        change.before_step_s, change.after_step_s = best.step_s, measured.step_s
+        change.low, change.high = step.low, step.high
+        seen = [why for name in self._settings if (why := self._why_not(loader, name))]
+        if not seen and not step.changed and self._needs < _UNCLEAR * _STEPS:
+            self._needs = _UNCLEAR * _STEPS
+            return False
+        self._proposals.learn(tried, measured)
+        is_faster = step.changed and step.ratio < 1
+        if seen:
+            self._tell(loader, "put_back", seen[0])
+        elif is_faster and measured.step_s < best.step_s:
+            self._best = Trial(self._settings, tried.changes, {}, tried, measured)
+            self._tell(loader, "kept", f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step")
+        elif is_faster:
+            self._tell(loader, "put_back", "its steps are shorter, but each epoch begins later")
+        else:
+            self._tell(loader, "put_back", f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step")
+        self._tries = None
+        return True
+
+    def _try_next(self, loader: Settable, best: Trial) -> None:
+        told, self._refused = self._refused, {}
+        self._tries = self._proposals.next(best)
+        for parameter, why in self._refused.items():
+            if parameter not in told:
+                self._say(f"{parameter} stays as it is: {why}")
+        if self._tries is None:
+            return
+        self._trials += 1
+        report, changes = _report_of(best.measured), self._tries.changes
+        self._next = {**best.settings, **changes}
+        self._proposals.tried.append(self._next)
+        self._change = ParameterChange(
+            loader=loader.handle.name,
+            step=loader.handle.steps,
+            parameter=", ".join(changes),
+            from_value=", ".join(str(value_of(report, name)) for name in changes),
+            to_value=", ".join(map(str, changes.values())),
+            predicted_step_s=self._tries.predicted_s,
+            outcome="tried",
+        )
+        autopilot_record.add(loader.handle.session, self._change)
+
+    def _tell(self, loader: Settable, outcome: str, why: str) -> None:
+        change = self._change
+        change.outcome, change.says = outcome, why
+        predicted = f", predicted {_ms(change.predicted_step_s)}" if change.predicted_step_s else ""
+        kept = "kept" if outcome == "kept" else "put back"
+        self._say(f"{change.parameter} {change.from_value} -> {change.to_value} {kept}: {why}{predicted}")
+        autopilot_record.save(loader.handle.session)
+
+    def _say(self, what: str) -> None:
+        loader = self._loader
+        if loader is not None and speaks_for_job():
+            say(f"autopilot: {unnumbered(loader.handle.name)}: {what}")
+
+    # --- what may be tried ---
+
+    def _may_set(self, parameter: str) -> bool:
+        loader = self._loader
+        if loader is None or self._best is None or parameter not in loader.setters:
+            return False
+        why = self._why_not(loader, parameter)
+        if why:
+            self._refused.setdefault(parameter, why)
+        return not why
+
+    def _why_not(self, loader: Settable, parameter: str) -> str:
+        refused = loader.refused(parameter, self._facts, self._allowed)
+        if refused or not loader.draws_here or "random" in self._allowed or parameter.endswith("capacity"):
+            return refused
+        if self._draws:
+            return "its threads draw random numbers, whose order depends on their number"
+        return "" if self._looks >= _FEWEST_LOOKS else "whether its threads draw random numbers is not known"
+
+    def _fits(self, report: Report, changes: Changes) -> bool:
+        """Into memory, and of several ranks' workers onto the cores."""
+        profile = report.profile
+        model = profile.model
+        if model is None:
+            return True
+        now = {one.sets: int(one.value or 0) for one in model.parameters if one.sets in ("workers", "window")}
+        sets = {one.name: one.sets for one in model.parameters}
+        then = {**now, **{sets[name]: value for name, value in changes.items() if name in sets}}
+        workers, more = now.get("workers", 0), then.get("workers", 0) - now.get("workers", 0)
+        if more > 0 and then["workers"] > _cores_of_rank():
+            return False
+        if all(stage.runs_in != "process" for stage in model.stages) and workers:
+            return True
+        batches = then.get("workers", 0) * (then.get("window") or 2) - workers * now.get("window", 0)
+        room = _free_shared_memory()
+        size = profile.sink.batch_bytes
+        if batches > 0 and (batches * size > _OF_MEMORY * room if size else room < _UNKNOWN_BATCHES):
+            return False
+        host = profile.host
+        if more <= 0 or host.memory is None or host.available_memory is None:
+            return True
+        return bool(more * host.memory / (workers + 1) <= _OF_MEMORY * host.available_memory)
+
+
+def _report_of(measured: Measured) -> Report:
+    if measured.report is None:
+        raise Error("nothing was recorded")
+    return measured.report
+
+
+def _cores_of_rank() -> int:
+    """No limit in a job of one rank: workers may wait more than they compute."""
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
+    return 1_000_000 if ranks < 2 else max(1, len(os.sched_getaffinity(0)) // ranks)
+
+
+def _free_shared_memory() -> float:
+    try:
+        found = os.statvfs("/dev/shm")
+    except OSError:
+        return math.inf
+    return float(found.f_bavail * found.f_frsize)
+
+
+def _whole_step(report: Report, length: int) -> float:
+    """Seconds a step, with its part of what the beginning of a loop costs. length: of one, 0: unknown."""
+    profile = report.profile
+    loops = max(1, profile.epochs)
+    start_s = (profile.startup.first_batch_s + profile.startup.later_epochs_s) / loops
+    return profile.sink.step_s + start_s / max(1, length, profile.sink.steps // loops)
+
+
+def _states() -> list[str | None]:
+    return [state_of(one) for _, one in global_generators()]
+
+
+def _ms(time_s: float | None) -> str:
+    return "?" if time_s is None else f"{time_s * 1e3:.4g} ms"
+
+
+def say(line: str) -> None:
+    """On stderr, if it is open."""
+    try:
+        sys.stderr.write(f"headrace: {error_line(line)}\n")
+    except (AttributeError, OSError, ValueError):
+        pass
+
+
+def autopilot(
+    loader: T,
+    *,
+    allow: Iterable[str] = (),
+    name: str | None = None,
+    run: str | os.PathLike[str] | None = None,
+    rank: int | None = None,
+) -> T:
+    """Record the loop over ``loader``, as `wrap` does, and set its parameters while it trains.
+
+    ``loader = hr.autopilot(DataLoader(...))``: after the first epoch (48 steps or more), what is predicted to
+    be fastest (`Report.what_if`) is set for the next one, measured, and kept or put back. Set are the number
+    of workers and their window (``num_workers``, ``prefetch_factor``); of a `Pipeline` the workers and
+    capacities of its operators, at once. A line on stderr says what was done, and so does the report.
+
+    No batch changes: what depends on the number of workers keeps it (streams, random numbers in workers, a
+    dataset that asks for its worker). allow: "random": random numbers may be others, as with another seed;
+    "sampler": samplers of your own may be asked further ahead.
+
+    loader: wrapped or not. name, run, rank: as for `wrap`. Raises UsageError for another ``allow`` and what
+    `wrap` raises. With HEADRACE=0 it returns ``loader``.
+    """
+    allowed = [allow] if isinstance(allow, str) else list(allow)
+    check_allowed(allowed)
+    if not enabled():
+        return loader
+    pilot = _start(everything=False, allowed=allowed)
+    known = recorded_name(loader) if name is None and run is None and rank is None else ""
+    wrapped = loader if known else wrap(loader, name=name, run=run, rank=rank)
+    if pilot is not None:
+        pilot.add(known or recorded_name(wrapped))
+    return wrapped
+
+
+def check_allowed(allowed: Iterable[str]) -> None:
+    """Raises UsageError for what cannot be allowed."""
+    for each in allowed:
+        if each not in ALLOWED:
+            raise UsageError(f"autopilot may be allowed {' and '.join(ALLOWED)}, not {each!r}")
+
+
+def start_below_run() -> None:
+    """In a program below ``headrace run --autopilot``: all of its loaders."""
+    allowed = live_parameters.allowed_in_environment()
+    if allowed is not None:
+        _start(everything=True, allowed=allowed)
+
+
+def _start(everything: bool, allowed: Iterable[str]) -> Autopilot | None:
+    """The pilot of this process. None: its loops belong to a trial."""
+    if phased_loops():
+        return None
+    pilot = live_parameters.pilot_of_process()
+    if not isinstance(pilot, Autopilot):
+        pilot = Autopilot(everything, allowed)
+        live_parameters.fly(pilot)
+        run_steps(pilot.look_on())
+    pilot.everything |= everything
+    pilot.allowed |= frozenset(allowed)
+    return pilot
