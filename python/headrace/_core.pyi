@@ -554,8 +554,8 @@ def find_segments(run: _StrPath) -> list[dict[str, Any]]:
     """``{"path", "rank", "running"}`` for each recording of a run folder."""
 
 def segment_loaders(path: _StrPath) -> list[dict[str, Any]]:
-    """``{"index", "name", "steps", "wait_s", "first_batches_s", "compute_s", "epochs", "superseded"}`` of each
-    loader, the one that waited longest first, those that go on under another name last."""
+    """``{"index", "name", "steps", "wait_s", "first_batches_s", "compute_s", "epochs", "superseded"}`` of
+    each loader, the one that waited longest first, those that go on under another name last."""
 
 def segment_verdict(path: _StrPath) -> tuple[str, str, str, float, float, str, float | None] | None:
     """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""

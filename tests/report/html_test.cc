@@ -521,6 +521,18 @@ TEST(Html, BudgetAndTokens) {
   EXPECT_TRUE(holds(page, "up to 128 tokens"));
 }
 
+TEST(Html, WhatWasSetWhileItTrained) {
+  Profile profile = decode_limits();
+  profile::ParameterChange change;
+  change.parameter = "<workers>";
+  change.outcome = "put_back";
+  change.low = change.high = std::numeric_limits<double>::quiet_NaN();
+  profile.autopilot = {change};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "&lt;workers&gt;  -&gt;  (step 0): put back"));
+}
+
 TEST(Html, Findings) {
   Profile profile = decode_limits();
   profile::Finding finding;

@@ -414,6 +414,34 @@ TEST(Text, TokensSayWhatIsPaddingAndWhatWouldSaveIt) {
   EXPECT_NE(text.find("do: pack several sequences into rows of 512: saves 74 %"), std::string::npos);
 }
 
+TEST(Text, WhatWasSetWhileItTrained) {
+  profile::Profile profile = decode_limits();
+  profile::ParameterChange change;
+  change.parameter = "workers";
+  change.from_value = "0";
+  change.to_value = "4";
+  change.step = 480;
+  change.outcome = "kept";
+  change.says = "34.6 ms -> 10.1 ms a step";
+  change.low = 0.28;
+  change.high = 0.31;
+  change.predicted_step_s = 0.0098;
+  profile.autopilot = {change, change};
+  profile.autopilot[1].outcome = "tried";
+  const std::string text = text_of(profile);
+  EXPECT_NE(
+      text.find("SET WHILE IT TRAINED\n"
+                "  workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.28 to 0.31 times as long),\n"
+                "  predicted 9.80 ms\n"
+                "  workers 0 -> 4 (step 480): tried last, and not judged, predicted 9.80 ms\n"
+                "  what follows is of the whole run"),
+      std::string::npos)
+      << text;
+  profile.autopilot = {change};
+  profile.autopilot[0].own_record = true;
+  EXPECT_EQ(text_of(profile).find("what follows is of the whole run"), std::string::npos);
+}
+
 TEST(Text, StepsOfATraceThatHasNothingElse) {
   profile::Profile profile = decode_limits();
   profile.device.emplace().idle_s = -1;

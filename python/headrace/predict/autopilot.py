@@ -40,11 +40,14 @@ _STEPS = 48
 _UNCLEAR = 4
 #: What is predicted to gain less is not tried: a trial costs an epoch.
 _MIN_GAIN = 0.05
-#: Changes of one loader that are tried.
+#: Changes of one loader that are tried; those in a row that are put back.
 _MOST_TRIALS = 8
+_MOST_IN_VAIN = 2
 _PERIOD_S = 0.25
 #: Of what is free, a change may take.
 _OF_MEMORY = 0.25
+#: To start one worker process, if none was seen to start.
+_WORKER_STARTS_S = 0.03
 #: Shared memory that batches of unknown size may need.
 _UNKNOWN_BATCHES = 1 << 30
 #: Looks into GetNext whether threads of the loader draw random numbers: at once, at most, at least.
@@ -103,15 +106,16 @@ class _Flight:
         self._since: _core.SegmentImage | None = None
         self._steps_at = 0
         self._needs = _STEPS
-        self._proposals = Proposals(self._may_set, self._fits, _MIN_GAIN)
+        self._proposals = Proposals(self._may_set, self._cost, _MIN_GAIN)
         self._best: Trial | None = None
         self._tries: Candidate | None = None
         #: Of what is tried, or was last.
         self._change = ParameterChange()
-        self._trials = 0
+        self._trials = self._in_vain = 0
         self._done = False
         self._refused: dict[str, str] = {}
         self._looks = self._draws = 0
+        self._length = 0
         #: Of all recordings so far.
         self._facts: dict[str, str] = {}
 
@@ -214,12 +218,14 @@ class _Flight:
         return Report(image.profile_json(index, self._since))
 
     def _decide(self, loader: Settable, report: Report) -> None:
-        measured = Measured(_whole_step(report, loader.length or 0), 0.0, report)
+        self._length = loader.length or 0
+        measured = Measured(_whole_step(report, self._length), 0.0, report)
         if self._best is None:
             self._best = Trial({}, {}, {}, Candidate({}), measured)
         elif self._tries is not None and not self._judge(loader, self._best, self._tries, measured):
             return
-        if self._trials < _MOST_TRIALS:
+        exposed = _exposed(_report_of(self._best.measured), self._length)
+        if exposed > _MIN_GAIN and self._trials < _MOST_TRIALS and self._in_vain < _MOST_IN_VAIN:
             self._try_next(loader, self._best)
         if self._tries is None:
             self._done = True
@@ -233,20 +239,21 @@ class _Flight:
         change.before_step_s, change.after_step_s = best.step_s, measured.step_s
         change.low, change.high = step.low, step.high
         seen = [why for name in self._settings if (why := self._why_not(loader, name))]
-        if not seen and not step.changed and self._needs < _UNCLEAR * _STEPS:
+        seems_faster = step.ratio < 1 and measured.step_s < best.step_s
+        if seems_faster and not seen and not step.changed and self._needs < _UNCLEAR * _STEPS:
             self._needs = _UNCLEAR * _STEPS
             return False
         self._proposals.learn(tried, measured)
-        is_faster = step.changed and step.ratio < 1
+        self._in_vain += 1
+        took = f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step"
         if seen:
             self._tell(loader, "put_back", seen[0])
-        elif is_faster and measured.step_s < best.step_s:
+        elif seems_faster and step.changed:
             self._best = Trial(self._settings, tried.changes, {}, tried, measured)
-            self._tell(loader, "kept", f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step")
-        elif is_faster:
-            self._tell(loader, "put_back", "its steps are shorter, but each epoch begins later")
+            self._in_vain = 0
+            self._tell(loader, "kept", took)
         else:
-            self._tell(loader, "put_back", f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step")
+            self._tell(loader, "put_back", took)
         self._tries = None
         return True
 
@@ -305,29 +312,34 @@ class _Flight:
             return "its threads draw random numbers, whose order depends on their number"
         return "" if self._looks >= _FEWEST_LOOKS else "whether its threads draw random numbers is not known"
 
-    def _fits(self, report: Report, changes: Changes) -> bool:
-        """Into memory, and of several ranks' workers onto the cores."""
+    def _cost(self, report: Report, changes: Changes) -> float:
+        """Seconds a step for workers that start; infinite where memory or cores do not suffice."""
         profile = report.profile
         model = profile.model
         if model is None:
-            return True
+            return 0.0
         now = {one.sets: int(one.value or 0) for one in model.parameters if one.sets in ("workers", "window")}
         sets = {one.name: one.sets for one in model.parameters}
         then = {**now, **{sets[name]: value for name, value in changes.items() if name in sets}}
         workers, more = now.get("workers", 0), then.get("workers", 0) - now.get("workers", 0)
         if more > 0 and then["workers"] > _cores_of_rank():
-            return False
-        if all(stage.runs_in != "process" for stage in model.stages) and workers:
-            return True
+            return math.inf
+        if workers and all(stage.runs_in != "process" for stage in model.stages):
+            return 0.0
         batches = then.get("workers", 0) * (then.get("window") or 2) - workers * now.get("window", 0)
-        room = _free_shared_memory()
-        size = profile.sink.batch_bytes
+        room, size = _free_shared_memory(), profile.sink.batch_bytes
         if batches > 0 and (batches * size > _OF_MEMORY * room if size else room < _UNKNOWN_BATCHES):
-            return False
+            return math.inf
+        if more <= 0:
+            return 0.0
         host = profile.host
-        if more <= 0 or host.memory is None or host.available_memory is None:
-            return True
-        return bool(more * host.memory / (workers + 1) <= _OF_MEMORY * host.available_memory)
+        free = math.inf if host.available_memory is None else host.available_memory
+        if more * (host.memory or 0) / (workers + 1) > _OF_MEMORY * free:
+            return math.inf
+        if any(one.sets == "keeps_workers" and one.value for one in model.parameters):
+            return 0.0
+        start_s, steps = _loop_start(report, self._length)
+        return float(more * (start_s / workers if workers else _WORKER_STARTS_S) / steps)
 
 
 def _report_of(measured: Measured) -> Report:
@@ -350,12 +362,25 @@ def _free_shared_memory() -> float:
     return float(found.f_bavail * found.f_frsize)
 
 
-def _whole_step(report: Report, length: int) -> float:
-    """Seconds a step, with its part of what the beginning of a loop costs. length: of one, 0: unknown."""
+def _loop_start(report: Report, length: int) -> tuple[float, int]:
+    """Seconds until a loop has its first batch, and the steps of a loop. length: 0: unknown."""
     profile = report.profile
     loops = max(1, profile.epochs)
     start_s = (profile.startup.first_batch_s + profile.startup.later_epochs_s) / loops
-    return profile.sink.step_s + start_s / max(1, length, profile.sink.steps // loops)
+    return start_s, max(1, length, profile.sink.steps // loops)
+
+
+def _whole_step(report: Report, length: int) -> float:
+    """Seconds a step, with its part of what the beginning of a loop costs."""
+    start_s, steps = _loop_start(report, length)
+    return report.profile.sink.step_s + start_s / steps
+
+
+def _exposed(report: Report, length: int) -> float:
+    """Share of a step that it waits for the input: more cannot be gained."""
+    sink = report.profile.sink
+    whole_s = _whole_step(report, length)
+    return 1 - sink.compute_s / whole_s if whole_s > 0 else 0.0
 
 
 def _states() -> list[str | None]:

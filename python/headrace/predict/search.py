@@ -143,12 +143,13 @@ class Proposals:
     def __init__(
         self,
         tunable: Callable[[str], bool],
-        fits: Callable[[Report, Changes], bool] = lambda *_: True,
+        cost: Callable[[Report, Changes], float] = lambda *_: 0.0,
         min_gain: float = 0.0,
     ) -> None:
-        """fits: whether changes of what a report has may be tried. min_gain: less is not worth a trial."""
+        """cost: seconds that changes of what a report has add to a step, beside what is predicted; infinite:
+        they must not be tried. min_gain: less is not worth a trial."""
         self._tunable = tunable
-        self._fits = fits
+        self._cost = cost
         self._min_gain = min_gain
         self._ratios: dict[str, list[float]] = {}
         #: Settings that need no other trial.
@@ -161,14 +162,16 @@ class Proposals:
             return None
         noise = max(self._min_gain, noise_of(best.measured))
         found = candidates(report, self._tunable)
-        fresh = [each for each in found if self._is_new(best, each) and self._fits(report, each.changes)]
+        costs = {id(each): self._cost(report, each.changes) for each in found}
+        fresh = [each for each in found if self._is_new(best, each) and costs[id(each)] < math.inf]
         predicted = [each for each in fresh if each.predicted_s is not None]
         if predicted:
-            first = min(predicted, key=self._corrected)
+            first = min(predicted, key=lambda each: self._corrected(each) + costs[id(each)])
             # One simulation for both: what it misses of the recorded run, it misses of the changed run, too.
             unchanged_s = unchanged_step(report, first) or best.step_s
-            return first if self._corrected(first) < unchanged_s * (1 - noise) else None
-        waits = report.profile.sink.wait_share > 0.05 + 2 * self._min_gain
+            changed_s = self._corrected(first) + costs[id(first)]
+            return first if changed_s < unchanged_s * (1 - noise) else None
+        waits = report.profile.sink.wait_share > 0.05 + 4 * self._min_gain
         return fresh[0] if fresh and waits else None
 
     def learn(self, candidate: Candidate, measured: Measured) -> None:

@@ -29,7 +29,7 @@ bool is_own_folder(const fs::path& path) {
 /// What was found in watched data, where the time went, and the parameters of the script
 /// (python/headrace/results).
 bool is_of_python(const std::string& name) {
-  constexpr std::array<std::string_view, 3> kOfAProcess = {".watch-", ".budget-", ".tokens-"};
+  constexpr std::array<std::string_view, 4> kOfAProcess = {".watch-", ".budget-", ".tokens-", ".autopilot-"};
   const bool of_a_process = std::any_of(kOfAProcess.begin(), kOfAProcess.end(), [&](std::string_view part) {
     return name.find(part) != std::string::npos;
   });
