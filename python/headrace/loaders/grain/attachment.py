@@ -48,10 +48,16 @@ class GrainAttachment(Attachment):
         return parameter in ("num_threads", "prefetch_buffer_size")
 
     def was_set(self) -> None:
-        self._model = self._model_of(read_graph(_tree_of(self._obj())))
+        self._keep(read_graph(_tree_of(self._obj())))
 
-    def _model_of(self, graph: Graph) -> LoaderModel:
-        return model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+    def _keep(self, graph: Graph) -> None:
+        """Its model, and of the graph the shape: nodes live as long as their user wants."""
+        self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+        self._graph = Graph(stages=graph.stages)
+        for stage in graph.stages:
+            stage.node = None
+            for each in stage.operators:
+                each.node = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = read_graph(_tree_of(self._obj()))
@@ -63,14 +69,8 @@ class GrainAttachment(Attachment):
                 at = place * _core.PLACES_PER_STAGE + index
                 # What is not called yet stands in the graph as well.
                 handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
-        self._model = self._model_of(graph)
         self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
-        # Only the shape is needed from now on: nodes live as long as their user wants.
-        self._graph = Graph(stages=graph.stages)
-        for stage in graph.stages:
-            stage.node = None
-            for each in stage.operators:
-                each.node = None
+        self._keep(graph)
 
     def around(self, iterator: Any) -> Any:
         try:
