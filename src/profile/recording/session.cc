@@ -2,6 +2,8 @@
 
 #include <array>
 #include <bit>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "headrace/profile/live_pointer.h"
@@ -165,10 +167,15 @@ void Session::close() noexcept try {
   if (!problem.empty()) {
     // Without a copy the live file is all there is: it stays, for whoever reads the run.
     const std::scoped_lock lock(mutex_);
-    say("the recording could not be saved (" + problem + ")" +
-        (live.empty()
-             ? "; it ends with this process"
-             : "; until tomorrow it stays in " + live + ", where headrace report " + run_ + " finds it"));
+    std::error_code ignored;
+    const bool is_gone = !std::filesystem::exists(run_, ignored);
+    std::string where = "; it ends with this process";
+    if (!live.empty() && is_gone) {
+      where = "; headrace report " + live + " shows it until another program records";
+    } else if (!live.empty()) {
+      where = "; until tomorrow it stays in " + live + ", where headrace report " + run_ + " finds it";
+    }
+    say("the recording could not be saved (" + problem + ")" + where);
     if (live.empty()) remove_live_pointer(path);
     return;
   }
