@@ -58,6 +58,9 @@ py::dict to_dict(const cluster::SlowRank& slow) {
   one["margin"] = slow.margin;
   one["late_share"] = slow.late_share;
   one["steady"] = slow.steady;
+  one["slowest"] = slow.slowest;
+  one["judged"] = slow.judged;
+  one["z"] = slow.z;
   one["since_step"] = slow.since_step;
   one["from_the_start"] = slow.from_the_start;
   one["period_steps"] = slow.period_steps;

@@ -170,6 +170,8 @@ void add_ascend(PyObject* module);
 void add_job(PyObject* module);
 /// The ranks of a job beside each other.
 void add_cluster(PyObject* module);
+/// Totals of running loops, exposed wait, stragglers.
+void add_live(PyObject* module);
 void add_tuning(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.

@@ -165,6 +165,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_ascend(module.ptr());
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
+  python::add_live(module.ptr());
   python::add_memory_snapshot(module.ptr());
   python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());

@@ -571,6 +571,47 @@ class SegmentImage:
     def profile_json(self, loader: int, since: SegmentImage | None = None) -> str:
         """A `Profile` as JSON: of the whole run, or of what came after ``since``, an earlier image of it."""
 
+@final
+class LoopTotals:
+    """What a loop's counters say at one moment, as declared in profile/loop_totals.h. Times are seconds."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def died(self) -> bool: ...
+    @property
+    def at_s(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def wait_s(self) -> float: ...
+    @property
+    def stalled_s(self) -> float: ...
+    @property
+    def recent_s(self) -> float: ...
+    def waits(self) -> tuple[list[tuple[float, float, int]], float]:
+        """Lower and upper end and count of the buckets that are not empty, and the sum: of GetNext waits."""
+
+    def step_times(self) -> tuple[list[tuple[float, float, int]], float]:
+        """The same of steps."""
+
+def loop_totals(image: SegmentImage, loader: int) -> LoopTotals: ...
+def exposed_wait(since: LoopTotals | None, now: LoopTotals) -> tuple[float, float]:
+    """Share of the time, and how long that is; None: of the last minute or the last 512 steps."""
+
+@final
+class StragglerWatch:
+    """Which rank holds the others up, as declared in analysis/cluster/straggler_watch.h. Not thread-safe."""
+
+    def __init__(self) -> None: ...
+    def look(self, now_s: float, ranks: Sequence[LoopTotals]) -> dict[str, Any] | None:
+        """The totals of one loader on each rank; "rank", "chronic", "z", "slowest", "blocks", "late_s",
+        "late_share", "by"."""
+
 def watch_batches(function: Callable[[int, Any, int, int, Any], bool] | None) -> None:
     """``function(loader, iterator, number, worker, batch)`` is called with each batch that a recorded loop
     takes; -1: not known. Its time is not the step's where it returns True. What it raises is forgotten."""

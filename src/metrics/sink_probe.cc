@@ -80,7 +80,10 @@ void SinkProbe::close_compute(std::int64_t now) noexcept {
     cell_->quiet_steps.bump(1);
     cell_->quiet_compute_ns.bump(compute);
   }
-  if (steady_step_) add_parts(cuts, compute);
+  if (steady_step_) {
+    add_parts(cuts, compute);
+    cell_->step.add(last_wait_ns_ + compute);
+  }
   SinkCell::Step& sample = cell_->sequence[step % SinkCell::kSequence];
   sample.wait_ns.store(static_cast<float>(last_wait_ns_));
   sample.compute_ns.store(static_cast<float>(compute));

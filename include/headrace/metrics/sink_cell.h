@@ -94,7 +94,8 @@ struct alignas(64) SinkCell {
   std::array<Step, kSequence> sequence;  ///< newest at (computes - 1) % kSequence
 
   LatencyHistogram wait;
-  WindowLog<4> windows;  ///< running totals of waits, wait_ns, starved_ns, compute_ns
+  LatencyHistogram step;  ///< GetNext wait and compute of the steps that have a steady wait
+  WindowLog<4> windows;   ///< running totals of waits, wait_ns, starved_ns, compute_ns
 
   /// Keeps a wait that is longer than the shortest in `longest`.
   void remember_longest(std::int64_t wait_ns, std::int64_t at_ns, std::uint64_t step) noexcept {

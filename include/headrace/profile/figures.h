@@ -272,7 +272,7 @@ struct SinkFigures {
   std::array<double, metrics::kLedgerOperators> ledger_order_ns{};
   std::array<double, metrics::kLedgerOperators> ledger_waiting_ns{};
   double ledger_handoff_ns = 0;
-  HistogramFigures wait;
+  HistogramFigures wait, step;
 };
 template <class Visit>
 constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
@@ -314,6 +314,7 @@ constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
   total(&SinkFigures::ledger_waiting_ns, &Cell::ledger_waiting);
   total(&SinkFigures::ledger_handoff_ns, &Cell::ledger_handoff_ns);
   total(&SinkFigures::wait, &Cell::wait);
+  total(&SinkFigures::step, &Cell::step);
 }
 
 /// Totals of a loader's hand-off from its worker processes.

@@ -18,6 +18,7 @@ from headrace.common.plain import typed_error_line
 from headrace.errors import Error
 from headrace.export._metrics import scalars
 from headrace.export._recorded import reports_in
+from headrace.results.live_ranks import LiveRanks, local_segments
 from headrace.results.report import Report
 from headrace.results.sentences import one_line
 
@@ -51,6 +52,7 @@ class Publisher:
         self._places: tuple[str, ...] = ()
         self._reports: list[Report] = []
         self._failed = False
+        self._live = LiveRanks(local_segments)
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, name="headrace-publisher", daemon=True)
         self._thread.start()
@@ -83,7 +85,8 @@ class Publisher:
     def _publish(self) -> None:
         self._read()
         for report in self._reports:
-            figures = {f"{report.loader}/{name}": value for name, value in scalars(report).items()}
+            found = scalars(report, self._live.of_loader(report.loader))
+            figures = {f"{report.loader}/{name}": value for name, value in found.items()}
             self._target.figures(report, figures)
 
     def _read(self) -> None:

@@ -13,8 +13,9 @@ from headrace.errors import Error
 from headrace.export._metrics import scalars
 from headrace.loaders.torch_dataloader import loaders, record_every_loader
 from headrace.record.session import Session, enabled, session
+from headrace.results.live_ranks import LiveRanks, LoopLive, local_segments
 from headrace.results.report import Report, report_of_loop
-from headrace.results.sentences import advice, cost, verdict
+from headrace.results.sentences import advice, cost, live_lines, verdict
 from headrace.run.environment import records_already
 
 
@@ -27,11 +28,18 @@ class Epoch(NamedTuple):
     report: Report
     #: ``train/wait_ratio`` and so on, of this epoch.
     figures: dict[str, float]
+    #: Its ranks on this machine, now.
+    live: LoopLive
 
     @property
     def sentence(self) -> str:
-        """Verdict, what it costs, what to do; for a log."""
-        said = [verdict(self.report), cost(self.report.profile), *advice(self.report)[:1]]
+        """The exposed wait, verdict, what it costs, what to do; for a log."""
+        said = [
+            *live_lines(self.live),
+            verdict(self.report),
+            cost(self.report.profile),
+            *advice(self.report)[:1],
+        ]
         return f"headrace: {self.what}: {' | '.join(said)}"
 
 
@@ -47,6 +55,7 @@ class Loops:
         self._role_now = role_now
         self._session: Session | None = None
         self._began = False
+        self._live = LiveRanks(local_segments)
         #: With their roles, the records that were seen, and their steps when they were last reported.
         self._seen: list[tuple[weakref.ref[loaders.Record], str]] = []
         self._reported: weakref.WeakKeyDictionary[loaders.Record, int] = weakref.WeakKeyDictionary()
@@ -97,9 +106,10 @@ class Loops:
             self._reported[record] = steps
             what = self._name(record, role)
             self.reports[what] = report
-            of_epoch = scalars(_last_epoch(record.handle) or report).items()
+            live = self._live.of_loader(report.loader)
+            of_epoch = scalars(_last_epoch(record.handle) or report, live).items()
             figures = {f"{what}/{name}": value for name, value in of_epoch if _is_shown(name)}
-            found.append(Epoch(what, report, figures))
+            found.append(Epoch(what, report, figures, live))
         return found
 
     # --- called by `loaders` ---

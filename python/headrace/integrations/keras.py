@@ -21,7 +21,7 @@ except ImportError:
 
 
 #: Keras prints every figure of an epoch in one line.
-_LOGGED = ("/wait_ratio", "/starved_ratio", "/step_seconds")
+_LOGGED = ("/exposed_wait_ratio", "/wait_ratio", "/starved_ratio", "/step_seconds")
 
 
 class HeadraceCallback(Callback):  # type: ignore[misc]
@@ -31,7 +31,7 @@ class HeadraceCallback(Callback):  # type: ignore[misc]
 
     The verdict goes where Keras prints its progress, or to absl's log where that is switched off. Waits and
     step of each epoch are put among its logs, so that ``History`` and the callbacks behind this one have
-    them: ``headrace/train/wait_ratio``, ``starved_ratio``, ``step_seconds``.
+    them: ``headrace/train/exposed_wait_ratio``, ``wait_ratio``, ``starved_ratio``, ``step_seconds``.
     """
 
     def __init__(self, run: str | os.PathLike[str] | None = None) -> None:

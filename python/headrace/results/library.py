@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from headrace import _core
 from headrace.common.cores import usable_cores
 from headrace.common.plain import error_line
 from headrace.errors import Error
+from headrace.results.live_ranks import LiveRanks, LoopLive, segments_of
 from headrace.results.ranks import most_starving, ranks_of
 from headrace.results.report import Report
 from headrace.results.runs_folder import FILES, RunsFolder, entries, is_report, is_run, is_tuning_record
@@ -67,6 +69,8 @@ class ReportState:
     running: bool
     #: Seconds since the loop or an operator was last seen to go on; None for a run that has ended.
     idle_s: float | None
+    #: All ranks of this loader now; None for a run that has ended.
+    live: LoopLive | None = None
 
     @property
     def status_text(self) -> str:
@@ -104,6 +108,8 @@ class Library:
         self._summaries: dict[str, tuple[Any, Summary]] = {}
         #: By run, loader and rank: the stamp of its files, the report, when it was seen to go on.
         self._seen: OrderedDict[tuple[str, str | None, int | None], tuple[Any, Report, float]] = OrderedDict()
+
+        self._live: OrderedDict[str, LiveRanks] = OrderedDict()
 
     def runs(self) -> tuple[list[Run], int]:
         """Newest first, and how many older ones there are."""
@@ -150,7 +156,21 @@ class Library:
             while len(self._seen) > _KEPT:
                 self._seen.popitem(last=False)
         idle_s = now - changed_at if run.running else None
-        return ReportState(report, str(hash(report.to_profile_json())), run.running, idle_s)
+        live = self._live_of(run).of_loader(report.loader) if run.running else None
+        return ReportState(report, str(hash(report.to_profile_json())), run.running, idle_s, live)
+
+    def _live_of(self, run: Run) -> LiveRanks:
+        with self._lock:
+            found = self._live.get(run.name)
+            if found is None:
+                found = self._live[run.name] = LiveRanks(
+                    partial(segments_of, os.fspath(run.path)), self._clock
+                )
+            self._live.move_to_end(run.name)
+            while len(self._live) > _KEPT:
+                self._live.popitem(last=False)
+        found.follow()
+        return found
 
     def summary(self, run: Run) -> Summary:
         """What was found of the run. Never fails."""

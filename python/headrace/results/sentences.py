@@ -9,6 +9,7 @@ from headrace.traces.table_text import seconds
 
 if TYPE_CHECKING:
     from headrace.results.figures import Profile
+    from headrace.results.live_ranks import LoopLive
     from headrace.results.report import Report
 
 
@@ -48,10 +49,15 @@ def faults(report: Report) -> list[str]:
     return [plain(f"{one.kind}: {one.says}") for one in report.findings if one.severity == "fault"]
 
 
-def one_line(report: Report) -> str:
-    """Verdict, cost, the first advice, every risk and fault."""
+def live_lines(live: LoopLive | None) -> list[str]:
+    """The exposed wait of the slowest rank, then stragglers and ranks that are stalled, silent or gone."""
+    return [] if live is None else [line for line in (live.headline, *live.alerts) if line]
+
+
+def one_line(report: Report, live: LoopLive | None = None) -> str:
+    """What goes on now, verdict, cost, the first advice, every risk and fault."""
     parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report), *faults(report)]
-    return " | ".join(parts)
+    return " | ".join([*live_lines(live), *parts])
 
 
 def count(number: float) -> str:

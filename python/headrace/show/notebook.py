@@ -12,6 +12,7 @@ from typing import Any
 from headrace import _core
 from headrace.export._recorded import reports_in
 from headrace.record.session import enabled, session
+from headrace.results.live_ranks import LiveRanks, local_segments
 from headrace.results.report import Report
 from headrace.results.sentences import one_line
 
@@ -115,11 +116,14 @@ class _News:
         return reports_in(self._segment) if self._segment else []
 
     def _run(self) -> None:
+        live = LiveRanks(local_segments)
         while not self._end.wait(_EVERY_S):
             reports = self.reports()
             if reports:
                 longest = max(reports, key=_waited_s)
-                self._shown.update(_line(f"{longest.loader}: {one_line(longest)}"))
+                self._shown.update(
+                    _line(f"{longest.loader}: {one_line(longest, live.of_loader(longest.loader))}")
+                )
 
 
 def _line(text: str) -> Any:

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "headrace/analysis/cluster/slowest_chance.h"
 #include "late_steps.h"
 #include "step_matrix.h"
 
@@ -239,6 +240,13 @@ class Judge {
     result_.slow.resize(count);
   }
 
+  bool is_latest(std::size_t rank, std::size_t step) const {
+    for (const std::size_t other : order_) {
+      if (matrix_.late_of(other)[step] > matrix_.late_of(rank)[step]) return false;
+    }
+    return true;
+  }
+
   SlowRank describe_one(std::int64_t number, std::size_t rank) const {
     SlowRank slow;
     slow.rank = number;
@@ -260,6 +268,12 @@ class Judge {
     }
     slow.late_share = known == 0 ? 0 : static_cast<double>(is_late) / static_cast<double>(known);
     slow.steady = slow.late_share >= thresholds_.steady_share;
+    for (std::size_t step = begin_; step < late.size(); ++step) {
+      if (std::isnan(late[step])) continue;
+      ++slow.judged;
+      slow.slowest += late[step] > late_from_s(step) && is_latest(rank, step) ? 1 : 0;
+    }
+    slow.z = slowest_z(slow.slowest, slow.judged, order_.size());
     if (slow.steady) slow.period_steps.reset();
     return slow;
   }

@@ -59,6 +59,9 @@ struct SlowRank {
   double margin = 0;            ///< the same in spreads of the other ranks; infinite where these are alike
   double late_share = 0;        ///< share of its steps, since the first late one, in which it is late
   bool steady = false;          ///< else now and then
+  std::size_t slowest = 0;      ///< steps in which it is late and no rank is later ...
+  std::size_t judged = 0;       ///< ... of so many: all of them, the last half or the last quarter
+  double z = 0;                 ///< how surprising that is by chance (`slowest_z` of slowest_chance.h)
   std::int64_t since_step = 0;  ///< the first step of the slow stretch
   bool from_the_start = false;  ///< since_step is the first step that is known
   std::optional<std::int64_t> period_steps;  ///< if it comes now and then, at regular distances

@@ -10,7 +10,7 @@ from rich.text import Text
 from headrace.common.plain import error_line, plain
 from headrace.errors import Error, UsageError
 from headrace.results.library import ReportState
-from headrace.results.sentences import advice, cost, faults, risks, share, verdict
+from headrace.results.sentences import advice, cost, faults, live_lines, risks, share, verdict
 from headrace.show.top import words
 from headrace.show.top.followed import Followed
 
@@ -180,10 +180,12 @@ _COLUMNS = {"operators": words.OPERATORS, "queues": words.QUEUES, "ranks": words
 
 
 def _said(state: ReportState) -> Text:
-    """Verdict, what it costs, what to do, what will go wrong."""
+    """What goes on now, verdict, what it costs, what to do, what will go wrong."""
     report = state.report
-    color = {"input_bound": "bold dark_orange", "not_input_bound": "bold green"}
     said = Text()
+    for at, line in enumerate(live_lines(state.live)):
+        said.append(f"{line}\n", style="bold red" if at else "bold")
+    color = {"input_bound": "bold dark_orange", "not_input_bound": "bold green"}
     said.append(verdict(report), style=color.get(report.diagnosis.kind, "bold"))
     said.append(f"\n{cost(report.profile)}")
     for one in advice(report):

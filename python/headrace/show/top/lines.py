@@ -25,7 +25,9 @@ def lines(
     known: set[str] = set()
     while True:
         state = followed.state()
-        new = {one.risk for one in state.report.diagnosis.risks} - known
+        new = {one.risk for one in state.report.diagnosis.risks}
+        new |= {"straggler" for one in [state.live] if one and one.straggler and one.straggler.chronic}
+        new -= known
         if new or not state.running or clock() - said_at >= _EVERY_S:
             said_at = clock()
             known |= new
@@ -39,4 +41,4 @@ def line(state: ReportState) -> str:
     """All that matters: who, whether it goes on, verdict, step, what to do, what will go wrong."""
     report = state.report
     who = f"{plain(report.loader)}, rank {report.rank}, {state.status_text}"
-    return f"{time.strftime('%H:%M:%S')} {who} | {one_line(report)}"
+    return f"{time.strftime('%H:%M:%S')} {who} | {one_line(report, state.live)}"

@@ -10,6 +10,7 @@ from headrace import _core
 from headrace.predict.comparison import Comparison
 from headrace.results.library import Library, ReportState, Run, Summary
 from headrace.results.runs_table import Runs
+from headrace.results.sentences import live_lines
 from headrace.results.tuning_record import TuningRecord
 from headrace.show.view import parameters
 from headrace.traces.table_text import seconds
@@ -23,6 +24,9 @@ _STYLE = """<style>
 .headrace nav a, .headrace .sheet > p a, .headrace .runs a { color: var(--predicted); }
 .headrace nav .status { margin-left: auto; }
 .headrace nav [aria-current] { color: var(--ink); font-weight: 650; }
+.headrace .now { max-width: 1152px; margin: 10px auto 0; padding: 0 28px; font-weight: 650; }
+.headrace .now p { margin: 2px 0; }
+.headrace .now .alert { color: var(--accent); }
 .headrace .runs { width: 100%; border-collapse: collapse; margin: 18px 0; }
 .headrace .runs th, .headrace .runs td { text-align: left; padding: 7px 14px 7px 0; vertical-align: baseline;
   border-bottom: 1px solid var(--line); white-space: normal; overflow-wrap: break-word; }
@@ -63,9 +67,15 @@ def run_page(run: Run, state: ReportState, alone: bool, shown: tuple[float, floa
             for rank in chosen.ranks
         ]
     links.append(f'<span class="status" role="status">{escape(state.status_text)}</span>')
+    now = "".join(
+        f"<p{' class=alert' if at else ''}>{escape(line)}</p>"
+        for at, line in enumerate(live_lines(state.live))
+    )
     here = f"/run/{quote(run.name)}?{urlencode({'loader': chosen.loader, 'rank': chosen.rank})}&"
     report = chosen._parsed.html(False, chosen._segment(), *shown, here)
-    return _page(run.name, f"<nav>{''.join(links)}</nav><main>{report}</main>")
+    return _page(
+        run.name, f"<nav>{''.join(links)}</nav>{now and f'<div class=now>{now}</div>'}<main>{report}</main>"
+    )
 
 
 def tuning_page(run: Run, alone: bool) -> str:

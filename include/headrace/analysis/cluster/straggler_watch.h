@@ -1,0 +1,86 @@
+// Which rank of a running job holds the others up now, from looks at the ranks' totals.
+//
+//     StragglerWatch watch;
+//     every second: watch.look(now_s, totals_of_all_ranks);
+//     if (const auto found = watch.straggler()) std::cout << found->rank;
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/analysis/cluster/slow_ranks.h"
+#include "headrace/profile/loop_totals.h"
+
+namespace headrace::analysis::cluster {
+
+/// What the rank spends more time on than the others.
+enum class LateBy : std::uint8_t { input, computation, step };
+
+constexpr std::array<std::string_view, 3> names_of(LateBy) noexcept {
+  return {"input", "computation", "step"};
+}
+
+struct Straggler {
+  std::int64_t rank = 0;
+  /// More often the slowest than chance explains (`slowest_z`); else a one-off, so far.
+  bool chronic = false;
+  double z = 0;
+  std::size_t slowest = 0;  ///< blocks in which it was the slowest, beyond noise
+  std::size_t blocks = 0;   ///< of so many
+  double late_s = 0;        ///< a step, on average over these blocks
+  double late_share = 0;    ///< the same as a share of the job's step
+  LateBy by = LateBy::step;
+};
+
+/// The last 24 seconds are judged by `slow_ranks`, in blocks of a second, or of a step where steps are longer: a
+/// pause is one block, however many steps were lost in it.
+///
+/// Ranks that meet in every step are compared by their waits for the input, and then by these and the CPU time of the
+/// loop's thread: a rank that works all the time while the others wait comes last. (Without a device trace, that a
+/// device is slow does not show.) Other ranks are compared by their steps. Ranks that ended, or have no new step for 10
+/// seconds, are left out. Not thread-safe.
+class StragglerWatch {
+ public:
+  /// `ranks`: the totals of one loader on each rank. Looks at distances of a second or less use all blocks there can
+  /// be. `now_s`: the reader's clock.
+  void look(double now_s, std::span<const profile::LoopTotals> ranks);
+
+  /// A one-off is reported if it cost the job a second or more. Empty: no rank is late, or there was too little to
+  /// see.
+  const std::optional<Straggler>& straggler() const noexcept { return found_; }
+
+ private:
+  /// Means over the steps of one rank in one block.
+  struct RankBlock {
+    double step_s = 0;
+    double wait_s = 0;
+    double cpu_s = -1;  ///< of the loop's thread; -1: not known
+    double steps = 0;
+  };
+  struct Block {
+    std::int64_t number = 0;
+    double at_s = 0;
+    std::map<int, RankBlock> ranks;
+  };
+  enum class Own : std::uint8_t { wait, wait_and_cpu, step };
+
+  std::vector<RankSteps> columns(Own own) const;
+  void judge();
+  std::optional<Straggler> slow_in(const std::vector<RankSteps>& ranks, LateBy by) const;
+  std::optional<Straggler> one_off_in(const std::vector<RankSteps>& ranks, LateBy by) const;
+
+  std::map<int, profile::LoopTotals> before_;  ///< by rank: where the block began
+  double began_s_ = 0;
+  std::int64_t number_ = 0;
+  std::deque<Block> blocks_;
+  std::optional<Straggler> found_;
+};
+
+}  // namespace headrace::analysis::cluster

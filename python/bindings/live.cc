@@ -1,0 +1,96 @@
+// Totals of running loops, and what differences of them say. Crossing only.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crossing.h"
+#include "headrace/analysis/cluster/straggler_watch.h"
+#include "headrace/analysis/read/exposed_wait.h"
+#include "headrace/profile/loop_totals.h"
+#include "headrace/profile/segment_image.h"
+#include "interpreter_lock.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+
+namespace {
+
+using analysis::cluster::Straggler;
+using analysis::cluster::StragglerWatch;
+using metrics::LatencyBuckets;
+using profile::LoopTotals;
+
+/// Upper ends in seconds and counts of the buckets that are not empty; the sum.
+py::tuple histogram_tuple(const LoopTotals::Histogram& histogram) {
+  py::list buckets;
+  for (int i = 0; i < LatencyBuckets::kCount; ++i) {
+    const std::uint64_t count = histogram.buckets[static_cast<std::size_t>(i)];
+    if (count == 0) continue;
+    const double lower_s = LatencyBuckets::lower_ns(i) * 1e-9;
+    const double upper_s = (LatencyBuckets::lower_ns(i) + LatencyBuckets::width_ns(i)) * 1e-9;
+    buckets.append(py::make_tuple(lower_s, upper_s, count));
+  }
+  return py::make_tuple(buckets, histogram.sum_s);
+}
+
+py::object straggler_of(const StragglerWatch& watch) {
+  const std::optional<Straggler>& found = watch.straggler();
+  if (!found) return py::none();
+  py::dict one;
+  one["rank"] = found->rank;
+  one["chronic"] = found->chronic;
+  one["z"] = found->z;
+  one["slowest"] = found->slowest;
+  one["blocks"] = found->blocks;
+  one["late_s"] = found->late_s;
+  one["late_share"] = found->late_share;
+  one["by"] = std::string(names_of(found->by)[static_cast<std::size_t>(found->by)]);
+  return one;
+}
+
+}  // namespace
+
+void add_live(PyObject* into) {
+  py::module_ module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<LoopTotals>(module, "LoopTotals")
+      .def_readonly("rank", &LoopTotals::rank)
+      .def_readonly("running", &LoopTotals::running)
+      .def_readonly("ended", &LoopTotals::ended)
+      .def_readonly("died", &LoopTotals::died)
+      .def_readonly("at_s", &LoopTotals::at_s)
+      .def_readonly("steps", &LoopTotals::steps)
+      .def_readonly("wait_s", &LoopTotals::wait_s)
+      .def_readonly("stalled_s", &LoopTotals::stalled_s)
+      .def_readonly("recent_s", &LoopTotals::recent_s)
+      .def("waits", [](const LoopTotals& totals) { return histogram_tuple(totals.waits); })
+      .def("step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); });
+  module.def(
+      "loop_totals",
+      [](const profile::SegmentImage& image, std::uint32_t loader) {
+        return profile::loop_totals(image, loader);
+      },
+      py::arg("image"), py::arg("loader"), py::call_guard<LockReleased>());
+  module.def(
+      "exposed_wait",
+      [](const LoopTotals* since, const LoopTotals& now) {
+        const analysis::ExposedWait found =
+            since == nullptr ? analysis::exposed_wait(now) : analysis::exposed_wait(*since, now);
+        return py::make_tuple(found.share, found.over_s);
+      },
+      py::arg("since").none(true), py::arg("now"));
+  py::class_<StragglerWatch>(module, "StragglerWatch")
+      .def(py::init<>())
+      .def(
+          "look",
+          [](StragglerWatch& watch, double now_s, const std::vector<LoopTotals>& ranks) {
+            watch.look(now_s, ranks);
+            return straggler_of(watch);
+          },
+          py::arg("now_s"), py::arg("ranks"));
+}
+
+}  // namespace headrace::python

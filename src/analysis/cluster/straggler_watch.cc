@@ -1,0 +1,145 @@
+#include "headrace/analysis/cluster/straggler_watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headrace/analysis/cluster/slowest_chance.h"
+
+namespace headrace::analysis::cluster {
+namespace {
+
+constexpr double kBlock_s = 1;
+constexpr double kJudged_s = 24;
+/// A rank without a step for so long does not hold up the blocks of the others.
+constexpr double kMaxBlock_s = 10;
+/// Share of its step in which a rank waits for its input or computes on a core, if nothing else can hold it up.
+constexpr double kNeverWaits = 0.9;
+/// What a one-off must cost to be reported.
+constexpr double kLost_s = 1;
+
+}  // namespace
+
+void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ranks) {
+  Block block{number_, now_s, {}};
+  bool all_stepped = true;
+  for (const profile::LoopTotals& now : ranks) {
+    if (now.ended || now.died) {
+      before_.erase(now.rank);
+      continue;
+    }
+    const auto [at, is_new] = before_.try_emplace(now.rank, now);
+    profile::LoopTotals& before = at->second;
+    if (is_new || now.step_times.count < before.step_times.count) {
+      before = now;  // a rank that came later, or began again
+      continue;
+    }
+    const auto steps = static_cast<double>(now.step_times.count - before.step_times.count);
+    const auto waits = static_cast<double>(now.waits.count - before.waits.count);
+    if (steps < 1 || waits < 1) {
+      all_stepped = false;
+      continue;
+    }
+    RankBlock& its = block.ranks[now.rank];
+    its.steps = steps;
+    its.step_s = (now.step_times.sum_s - before.step_times.sum_s) / steps;
+    its.wait_s = std::min(its.step_s, (now.waits.sum_s - before.waits.sum_s) / waits);
+    const double sampled_s = now.sampled_compute_s - before.sampled_compute_s;
+    if (sampled_s > 0)
+      its.cpu_s = (its.step_s - its.wait_s) * (now.sampled_cpu_s - before.sampled_cpu_s) / sampled_s;
+  }
+  if (began_s_ == 0) began_s_ = now_s;
+  const double lasted_s = now_s - began_s_;
+  if (lasted_s < kBlock_s || (!all_stepped && lasted_s < kMaxBlock_s)) return;
+  began_s_ = now_s;
+  for (const profile::LoopTotals& now : ranks) {
+    if (!now.ended && !now.died) before_[now.rank] = now;
+  }
+  ++number_;
+  if (block.ranks.size() > 1) blocks_.push_back(std::move(block));
+  while (!blocks_.empty() && blocks_.front().at_s <= now_s - kJudged_s) blocks_.pop_front();
+  judge();
+}
+
+std::vector<RankSteps> StragglerWatch::columns(Own own) const {
+  std::map<int, RankSteps> found;
+  for (const Block& block : blocks_) {
+    for (const auto& [rank, its] : block.ranks) {
+      if (own == Own::wait_and_cpu && its.cpu_s < 0) continue;
+      RankSteps& column = found[rank];
+      column.rank = rank;
+      column.step.push_back(block.number);
+      column.total_s.push_back(its.step_s);
+      column.own_s.push_back(own == Own::step   ? its.step_s
+                             : own == Own::wait ? its.wait_s
+                                                : std::min(its.step_s, its.wait_s + its.cpu_s));
+    }
+  }
+  std::vector<RankSteps> columns;
+  for (auto& [rank, column] : found) columns.push_back(std::move(column));
+  return columns;
+}
+
+void StragglerWatch::judge() {
+  found_.reset();
+  std::vector<RankSteps> ranks = columns(Own::wait);
+  if (!in_step(ranks)) {
+    ranks = columns(Own::step);
+    found_ = slow_in(ranks, LateBy::step);
+    if (!found_) found_ = one_off_in(ranks, LateBy::step);
+    return;
+  }
+  found_ = slow_in(ranks, LateBy::input);
+  if (!found_) found_ = slow_in(columns(Own::wait_and_cpu), LateBy::computation);
+  if (!found_) found_ = one_off_in(ranks, LateBy::input);
+}
+
+std::optional<Straggler> StragglerWatch::slow_in(const std::vector<RankSteps>& ranks, LateBy by) const {
+  const SlowRanks judged = slow_ranks(ranks);
+  for (const SlowRank& slow : judged.slow) {
+    const auto lateness = std::find_if(judged.ranks.begin(), judged.ranks.end(),
+                                       [&](const RankLateness& each) { return each.rank == slow.rank; });
+    if (by == LateBy::computation && lateness->own_s < kNeverWaits * lateness->step_s) continue;
+    if (slow.z < chronic_z(ranks.size())) continue;
+    return Straggler{slow.rank,
+                     true,
+                     slow.z,
+                     slow.slowest,
+                     slow.judged,
+                     slow.mean_late_s,
+                     judged.step_s > 0 ? slow.mean_late_s / judged.step_s : 0,
+                     by};
+  }
+  return std::nullopt;
+}
+
+std::optional<Straggler> StragglerWatch::one_off_in(const std::vector<RankSteps>& ranks, LateBy by) const {
+  const SlowRankThresholds thresholds;
+  std::vector<std::int64_t> numbers;
+  for (const Block& block : blocks_) numbers.push_back(block.number);
+  const std::vector<double> late_s = lateness(ranks, numbers);
+  std::optional<Straggler> worst;
+  double most_lost_s = kLost_s;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    Straggler one{ranks[rank].rank, false, 0, 0, numbers.size(), 0, 0, by};
+    double lost_s = 0, steps = 0, lasted_s = 0;
+    for (std::size_t block = 0; block < numbers.size(); ++block) {
+      const double late = late_s[rank * numbers.size() + block];
+      const auto its = blocks_[block].ranks.find(static_cast<int>(one.rank));
+      if (its == blocks_[block].ranks.end() || std::isnan(late)) continue;
+      steps += its->second.steps;
+      lasted_s += its->second.steps * its->second.step_s;
+      if (late < thresholds.least_late * its->second.step_s) continue;
+      ++one.slowest;
+      lost_s += late * its->second.steps;
+    }
+    if (lost_s < std::max(most_lost_s, thresholds.least_late * lasted_s)) continue;
+    most_lost_s = lost_s;
+    one.z = slowest_z(one.slowest, one.blocks, ranks.size());
+    one.late_s = lost_s / steps;
+    one.late_share = lost_s / lasted_s;
+    worst = one;
+  }
+  return worst;
+}
+
+}  // namespace headrace::analysis::cluster
