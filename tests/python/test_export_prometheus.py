@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -115,6 +116,9 @@ def test_a_loop_is_scraped_while_it_runs() -> None:
                     samples = read(answer.read().decode())
     train = {"loader": "train", "rank": "0"}
     assert samples["headrace_steps_total"] == [(train, 51)]
+    ((labels, exposed),) = samples["headrace_exposed_wait_ratio"]
+    assert labels == train
+    assert exposed > 0.5
     ((_, wait_ratio),) = samples["headrace_wait_ratio"]
     assert wait_ratio > 0.5
     demand = {labels["operator"]: value for labels, value in samples["headrace_operator_demand_seconds"]}
@@ -146,6 +150,52 @@ def test_a_run_folder_has_all_of_its_ranks(tmp_path: Path) -> None:
     gone = prometheus_client.CollectorRegistry()
     hr.export.prometheus(gone, run=tmp_path / "run")
     assert scraped(gone) == {}
+
+
+def quantile(samples: Samples, name: str, share: float) -> float:
+    """As Prometheus's histogram_quantile: linear within the bucket."""
+    buckets = [(float(labels["le"]), count) for labels, count in samples[f"headrace_{name}_bucket"]]
+    wanted = share * buckets[-1][1]
+    lower, below = 0.0, 0.0
+    for upper, count in buckets:
+        if count >= wanted:
+            return (
+                lower
+                if upper == float("inf")
+                else lower + (upper - lower) * (wanted - below) / (count - below)
+            )
+        lower, below = upper, count
+    raise AssertionError
+
+
+def test_histograms_only_grow_and_have_the_true_quantiles() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    found: list[Samples] = []
+    steps: list[float] = []
+    with hr.session():
+        hr.export.prometheus(registry, every_s=0)
+        began = 0.0
+        for step, _ in enumerate(hr.wrap(range(300), name="train")):
+            now = time.perf_counter()
+            if step > 1:
+                steps.append(now - began)
+            began = now
+            if step % 100 == 99:
+                found.append(scraped(registry))
+            time.sleep(0.002 if step % 10 else 0.02)
+    for before, after in itertools.pairwise(found):
+        for name in ("step_seconds", "getnext_wait_seconds"):
+            for end in ("bucket", "count", "sum"):
+                pairs = zip(before[f"headrace_{name}_{end}"], after[f"headrace_{name}_{end}"], strict=True)
+                assert all(old[0] == new[0] and old[1] <= new[1] for old, new in pairs)
+    last = found[-1]
+    counts = [count for _, count in last["headrace_step_seconds_bucket"]]
+    assert counts == sorted(counts)
+    assert counts[-1] == last["headrace_step_seconds_count"][0][1] >= 297
+    steps.sort()
+    for share in (0.25, 0.5, 0.9, 0.99):
+        true = steps[round(share * (len(steps) - 1))]
+        assert quantile(last, "step_seconds", share) == pytest.approx(true, rel=0.5)
 
 
 def test_names_may_hold_anything_and_be_alike() -> None:

@@ -19,8 +19,12 @@ import pytest
 
 import headrace as hr
 from headrace.errors import UsageError
+from headrace.export._histograms import BOUNDS, new_values
 from headrace.export._metrics import METRICS, samples, scalars
 from headrace.export._publisher import Publisher
+
+#: Nobody watched, and no object store was read.
+NOT_USED = {"findings", "remote_requests", "remote_throttled"}
 
 
 def need(module: str, extra: str) -> None:
@@ -49,7 +53,7 @@ def test_scalars_are_the_metrics_without_the_words(run: Path) -> None:
     assert found["worker_state_ratio/decode/busy"] > 0.5
     assert not [name for name in found if name.startswith("verdict_info")]
     exported = {sample.metric.name for sample in samples(report)}
-    assert exported == {metric.name for metric in METRICS if metric.name != "findings"}  # nobody watched
+    assert exported == {metric.name for metric in METRICS} - NOT_USED
 
 
 class Kept:
@@ -140,6 +144,7 @@ def points(reader: Any) -> dict[str, list[tuple[dict[str, Any], float]]]:
         for resource in data.resource_metrics
         for scope in resource.scope_metrics
         for metric in scope.metrics
+        if not hasattr(metric.data.data_points[0], "explicit_bounds")
     }
 
 
@@ -154,7 +159,7 @@ def test_opentelemetry_metrics_and_a_span_per_epoch(run: Path) -> None:
     reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
-    hr.export.opentelemetry(meter_provider=MeterProvider([reader]), tracer_provider=tracers, every_s=0)
+    hr.export.opentelemetry(meter_provider=MeterProvider([reader]), tracer_provider=tracers, every_s=0.1)
     wrapped = hr.wrap(
         hr.source(range(40)).map(lambda item: time.sleep(0.004) or item, name="decode"), name="train"
     )
@@ -163,7 +168,11 @@ def test_opentelemetry_metrics_and_a_span_per_epoch(run: Path) -> None:
             if step == 20:
                 found = points(reader)
     of_loop = {"loader": "train", "rank": "0"}
-    assert set(found) == {f"headrace.{metric.name}" for metric in METRICS if metric.name != "findings"}
+    gauges = {metric.name for metric in METRICS if not metric.only_scalar} - NOT_USED
+    now = {"exposed_wait_ratio", "stalled_seconds", "silent_seconds"}
+    assert set(found) == {f"headrace.{name}" for name in gauges | now}
+    ((_, exposed),) = found["headrace.exposed_wait_ratio"]
+    assert 0 < exposed <= 1
     ((labels, steps),) = found["headrace.steps"]
     assert labels == of_loop
     assert steps == 101
@@ -179,6 +188,14 @@ def test_opentelemetry_metrics_and_a_span_per_epoch(run: Path) -> None:
     ]
     assert ended[1].attributes["headrace.verdict.operator"] == "decode"
     assert ended[0].start_time < ended[0].end_time == ended[1].start_time
+
+
+def test_of_very_many_steps_a_selection_has_the_same_quantiles() -> None:
+    before = [(1.0, 1.5, 10_000)]
+    now = [(1.0, 1.5, 40_000), (2.0, 3.0, 60_000), (4.0, 6.0, 10_000)]
+    assert new_values(before, before, 100) == []
+    values = new_values(before, now, 1000)
+    assert [values.count(one) for one in (1.25, 2.5, 5.0)] == [300, 600, 100]
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -234,7 +251,12 @@ def test_opentelemetry_over_http(run: Path, collector: tuple[str, list[tuple[str
     }
     assert sent["headrace.steps"].sum.data_points[0].as_int == 60
     assert sent["headrace.steps"].sum.is_monotonic
+    (steps,) = sent["headrace.step_seconds"].histogram.data_points
     assert sent["headrace.step_seconds"].unit == "s"
+    assert list(steps.explicit_bounds) == BOUNDS
+    # The steps without the first, whose wait is start-up, and the last, which has just begun.
+    assert 57 <= steps.count == sum(steps.bucket_counts) <= 59
+    assert 0.004 * steps.count < steps.sum < 0.05 * steps.count
 
 
 # --- the tools that are written to ---

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.errors import UsageError
-from headrace.export._metrics import METRICS, Metric, samples
-from headrace.export._recorded import RecordedReports
+from headrace.export._histograms import BOUNDS, HISTOGRAMS, Buckets, Histogram, new_values
+from headrace.export._metrics import LIVE_METRICS, METRICS, LiveMetric, Metric, samples
+from headrace.export._recorded import Reading, RecordedReports
 from headrace.results.report import Report
 
 _NAME = "headrace"
+#: Of a histogram in one collection, some microseconds each.
+_MAX_VALUES = 10_000
 
 
 def opentelemetry(
@@ -45,7 +48,17 @@ def opentelemetry(
     tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
     read = _Reading(RecordedReports(run, every_s), _Epochs(tracer))
     meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
-    for metric in METRICS:
+    for histogram in HISTOGRAMS:
+        instrument = meter.create_histogram(
+            f"headrace.{histogram.name}",
+            unit="s",
+            description=histogram.says,
+            explicit_bucket_boundaries_advisory=BOUNDS,
+        )
+        read.histograms.append((histogram, instrument))
+    for metric in (*LIVE_METRICS, *METRICS):
+        if metric.only_scalar:
+            continue
         create = meter.create_observable_counter if metric.counts else meter.create_observable_gauge
         create(f"headrace.{metric.name}", [read.callback(metric)], unit=metric.unit, description=metric.says)
 
@@ -57,13 +70,30 @@ class _Reading:
         self._recorded = recorded
         self._epochs = epochs
         self._lock = threading.Lock()
+        #: What is written to: OpenTelemetry has no histogram that it reads itself.
+        self.histograms: list[tuple[Histogram, Any]] = []
+        #: By histogram, loader and rank: the buckets that were written.
+        self._written: dict[tuple[str, str, int], Buckets] = {}
 
-    def callback(self, metric: Metric) -> Callable[[Any], Iterable[Any]]:
+    def _write_histograms(self, readings: list[Reading]) -> None:
+        for reading in readings:
+            if (totals := reading.totals) is None:
+                continue
+            loader, rank = reading.report.loader, reading.report.rank
+            for histogram, instrument in self.histograms:
+                key = histogram.name, loader, rank
+                buckets, _ = histogram.values(totals)
+                for value in new_values(self._written.get(key, []), buckets, _MAX_VALUES):
+                    instrument.record(value, {"loader": loader, "rank": str(rank)})
+                self._written[key] = buckets
+
+    def callback(self, metric: Metric | LiveMetric) -> Callable[[Any], Iterable[Any]]:
         from opentelemetry.metrics import Observation
 
         def observe(_: Any) -> list[Any]:
             with self._lock:
                 readings = self._recorded.readings()
+                self._write_histograms(readings)
                 self._epochs.saw([reading.report for reading in readings])
                 return [
                     Observation(sample.value, sample.labels)

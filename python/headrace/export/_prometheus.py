@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import UsageError
+from headrace.export._histograms import HISTOGRAMS, cumulative
 from headrace.export._metrics import samples
 from headrace.export._recorded import RecordedReports
 
@@ -61,11 +62,16 @@ class _Collector:
     def collect(self) -> Iterable[Any]:
         with self._lock:
             readings = self._recorded.readings()
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-        families: dict[str, Any] = {}
+        families: dict[str, Any] = {
+            one.name: HistogramMetricFamily(f"headrace_{one.name}", one.says, labels=["loader", "rank"])
+            for one in HISTOGRAMS
+        }
         given: set[tuple[str, ...]] = set()
         for metric, labels, value in (sample for reading in readings for sample in samples(*reading)):
+            if metric.only_scalar:
+                continue
             key = (metric.name, *labels.values())
             if key in given:
                 continue  # two that have all names alike: the first is exported
@@ -74,4 +80,17 @@ class _Collector:
                 kind = CounterMetricFamily if metric.counts else GaugeMetricFamily
                 families[metric.name] = kind(f"headrace_{metric.name}", metric.says, labels=list(labels))
             families[metric.name].add_metric(list(labels.values()), value)
-        return list(families.values())
+        for reading in readings:
+            loop = (reading.report.loader, str(reading.report.rank))
+            if (totals := reading.totals) is None or ("", *loop) in given:
+                continue
+            given.add(("", *loop))
+            for histogram in HISTOGRAMS:
+                buckets, sum_s = histogram.values(totals)
+                counts = [(_bound(bound), count) for bound, count in cumulative(buckets)]
+                families[histogram.name].add_metric(loop, counts, sum_s)
+        return [family for family in families.values() if family.samples]
+
+
+def _bound(seconds: float) -> str:
+    return "+Inf" if seconds == float("inf") else repr(seconds)

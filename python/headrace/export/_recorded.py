@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.errors import Error
 from headrace.record.session import absolute_run
+from headrace.results.live_ranks import LiveRanks, LoopLive
 from headrace.results.report import Report
 from headrace.results.run_files import with_run_files
 
@@ -24,6 +25,14 @@ class Reading(NamedTuple):
     report: Report
     #: The report of its last minute or two; equal to ``report`` for a shorter run.
     recent: Report
+    #: The loader on all ranks that are read, now.
+    live: LoopLive | None = None
+
+    @property
+    def totals(self) -> _core.LoopTotals | None:
+        """The counters of this loop."""
+        ranks = self.live.ranks if self.live is not None else []
+        return next((one.totals for one in ranks if one.rank == self.report.rank), None)
 
 
 class RecordedReports:
@@ -42,13 +51,21 @@ class RecordedReports:
         self._at = float("-inf")
         self._readings: list[Reading] = []
         self._earlier: dict[str, _Earlier] = {}
+        self._live = LiveRanks(self._segments, clock)
 
     def readings(self) -> list[Reading]:
         """Never fails: what cannot be read is left out."""
         now = self._clock()
         if now - self._at >= self._every_s:
             paths = self._segments()
-            self._readings = [reading for path in paths for reading in self._read(path, now)]
+            if self._run is not None:
+                self._live.follow()
+            live = {one.loader: one for one in self._live.look()}
+            self._readings = [
+                reading._replace(live=live.get(reading.report.loader))
+                for path in paths
+                for reading in self._read(path, now)
+            ]
             self._earlier = {path: self._earlier[path] for path in paths if path in self._earlier}
             self._at = now
         return self._readings
