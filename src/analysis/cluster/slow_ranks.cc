@@ -260,18 +260,21 @@ class Judge {
     const std::size_t at = slow.period_steps ? 0 : change_of(late);
     slow.since_step = matrix_.steps[at];
     slow.from_the_start = at == 0;
-    std::size_t known = 0, is_late = 0;
+    // A part of its mean lateness, so that a rank that is late by varying times counts as steady.
+    const auto is_late = [&](std::size_t step) {
+      return late[step] > std::min(late_from_s(step), 0.25 * slow.mean_late_s);
+    };
+    std::size_t known = 0, late_count = 0;
     for (std::size_t step = at; step < late.size(); ++step) {
       known += std::isnan(late[step]) ? 0 : 1;
-      // A part of its mean lateness, so that a rank that is late by varying times counts as steady.
-      is_late += late[step] > std::min(late_from_s(step), 0.25 * slow.mean_late_s) ? 1 : 0;
+      late_count += is_late(step) ? 1 : 0;
     }
-    slow.late_share = known == 0 ? 0 : static_cast<double>(is_late) / static_cast<double>(known);
+    slow.late_share = known == 0 ? 0 : static_cast<double>(late_count) / static_cast<double>(known);
     slow.steady = slow.late_share >= thresholds_.steady_share;
     for (std::size_t step = begin_; step < late.size(); ++step) {
       if (std::isnan(late[step])) continue;
       ++slow.judged;
-      slow.slowest += late[step] > late_from_s(step) && is_latest(rank, step) ? 1 : 0;
+      slow.slowest += is_late(step) && is_latest(rank, step) ? 1 : 0;
     }
     slow.z = slowest_z(slow.slowest, slow.judged, order_.size());
     if (slow.steady) slow.period_steps.reset();

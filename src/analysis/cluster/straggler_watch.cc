@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "headrace/analysis/cluster/slowest_chance.h"
+#include "step_matrix.h"
 
 namespace headrace::analysis::cluster {
 namespace {
@@ -12,12 +14,41 @@ constexpr double kBlock_s = 1;
 constexpr double kJudged_s = 24;
 /// A rank without a step for so long does not hold up the blocks of the others.
 constexpr double kMaxBlock_s = 10;
-/// Share of its step in which a rank waits for its input or computes on a core, if nothing else can hold it up.
-constexpr double kNeverWaits = 0.9;
+/// Share of its step in which a rank waits for its input or computes on a core, if it is what holds the job up: in
+/// some steps another rank is later by chance.
+constexpr double kSeldomWaits = 0.7;
 /// What a one-off must cost to be reported.
 constexpr double kLost_s = 1;
 
+/// A rank is late if it is later, by this factor, than any was in the minutes before: some loops have spells.
+constexpr double kUnusual = 1.5;
+/// How late that is, as a share of the step, while it is not known.
+constexpr double kUsual = 0.07;
+constexpr std::size_t kUsualWindows = 20;
+/// The newest windows may be those in which a rank has just become late.
+constexpr std::size_t kPendingWindows = 5;
+
 }  // namespace
+
+double StragglerWatch::Usual::most() const noexcept {
+  if (shares.size() <= kPendingWindows) return kUsual;
+  return *std::max_element(shares.begin(), shares.end() - kPendingWindows);
+}
+
+void StragglerWatch::Usual::add(double at_s, double share) {
+  most_share = std::max(most_share, share);
+  if (began_s == 0) began_s = at_s;
+  if (at_s - began_s < kJudged_s) return;
+  shares.push_back(most_share);
+  if (shares.size() > kUsualWindows) shares.pop_front();
+  began_s = at_s;
+  most_share = 0;
+}
+
+void StragglerWatch::Usual::drop_pending() {
+  shares.resize(shares.size() - std::min(shares.size(), kPendingWindows));
+  began_s = most_share = 0;
+}
 
 void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ranks) {
   Block block{number_, now_s, {}};
@@ -44,7 +75,8 @@ void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ran
     its.step_s = (now.step_times.sum_s - before.step_times.sum_s) / steps;
     its.wait_s = std::min(its.step_s, (now.waits.sum_s - before.waits.sum_s) / waits);
     const double sampled_s = now.sampled_compute_s - before.sampled_compute_s;
-    if (sampled_s > 0)
+    // What the CPU does beside an asynchronous device holds nobody up.
+    if (sampled_s > 0 && now.device_steps == 0)
       its.cpu_s = (its.step_s - its.wait_s) * (now.sampled_cpu_s - before.sampled_cpu_s) / sampled_s;
   }
   if (began_s_ == 0) began_s_ = now_s;
@@ -81,6 +113,7 @@ std::vector<RankSteps> StragglerWatch::columns(Own own) const {
 
 void StragglerWatch::judge() {
   found_.reset();
+  if (blocks_.empty()) return;
   std::vector<RankSteps> ranks = columns(Own::wait);
   if (!in_step(ranks)) {
     ranks = columns(Own::step);
@@ -93,37 +126,55 @@ void StragglerWatch::judge() {
   if (!found_) found_ = one_off_in(ranks, LateBy::input);
 }
 
-std::optional<Straggler> StragglerWatch::slow_in(const std::vector<RankSteps>& ranks, LateBy by) const {
+std::vector<double> StragglerWatch::lateness_of(const std::vector<RankSteps>& ranks) const {
+  std::vector<std::int64_t> numbers;
+  for (const Block& block : blocks_) numbers.push_back(block.number);
+  return lateness(ranks, numbers);
+}
+
+std::optional<Straggler> StragglerWatch::slow_in(const std::vector<RankSteps>& ranks, LateBy by) {
+  const SlowRankThresholds thresholds;
   const SlowRanks judged = slow_ranks(ranks);
-  for (const SlowRank& slow : judged.slow) {
-    const auto lateness = std::find_if(judged.ranks.begin(), judged.ranks.end(),
-                                       [&](const RankLateness& each) { return each.rank == slow.rank; });
-    if (by == LateBy::computation && lateness->own_s < kNeverWaits * lateness->step_s) continue;
-    if (slow.z < chronic_z(ranks.size())) continue;
-    return Straggler{slow.rank,
-                     true,
-                     slow.z,
-                     slow.slowest,
-                     slow.judged,
-                     slow.mean_late_s,
-                     judged.step_s > 0 ? slow.mean_late_s / judged.step_s : 0,
-                     by};
+  if (judged.step_s <= 0) return std::nullopt;
+  const std::vector<double> late_s = lateness_of(ranks);
+  Usual& usual = usual_[static_cast<std::size_t>(by)];
+  std::optional<Straggler> found;
+  double most_share = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto row = std::span(late_s).subspan(rank * blocks_.size(), blocks_.size());
+    std::vector<double> known;
+    std::copy_if(row.begin(), row.end(), std::back_inserter(known),
+                 [](double each) { return !std::isnan(each); });
+    const double share = known.empty() ? 0 : lower_median(known) / judged.step_s;
+    most_share = std::max(most_share, share);
+    if (share < std::max(thresholds.least_late, kUnusual * usual.most())) continue;
+    const auto slow = std::find_if(judged.slow.begin(), judged.slow.end(),
+                                   [&](const SlowRank& each) { return each.rank == ranks[rank].rank; });
+    if (slow == judged.slow.end() || slow->z < chronic_z(ranks.size())) continue;
+    const RankLateness& means = judged.ranks[rank];
+    if (by == LateBy::computation && means.own_s < kSeldomWaits * means.step_s) continue;
+    if (found && found->late_share > share) continue;
+    found =
+        Straggler{slow->rank, true, slow->z, slow->slowest, slow->judged, share * judged.step_s, share, by};
   }
-  return std::nullopt;
+  if (found) {
+    usual.drop_pending();
+  } else {
+    usual.add(blocks_.back().at_s, most_share);
+  }
+  return found;
 }
 
 std::optional<Straggler> StragglerWatch::one_off_in(const std::vector<RankSteps>& ranks, LateBy by) const {
   const SlowRankThresholds thresholds;
-  std::vector<std::int64_t> numbers;
-  for (const Block& block : blocks_) numbers.push_back(block.number);
-  const std::vector<double> late_s = lateness(ranks, numbers);
+  const std::vector<double> late_s = lateness_of(ranks);
   std::optional<Straggler> worst;
   double most_lost_s = kLost_s;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    Straggler one{ranks[rank].rank, false, 0, 0, numbers.size(), 0, 0, by};
+    Straggler one{ranks[rank].rank, false, 0, 0, blocks_.size(), 0, 0, by};
     double lost_s = 0, steps = 0, lasted_s = 0;
-    for (std::size_t block = 0; block < numbers.size(); ++block) {
-      const double late = late_s[rank * numbers.size() + block];
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      const double late = late_s[rank * blocks_.size() + block];
       const auto its = blocks_[block].ranks.find(static_cast<int>(one.rank));
       if (its == blocks_[block].ranks.end() || std::isnan(late)) continue;
       steps += its->second.steps;

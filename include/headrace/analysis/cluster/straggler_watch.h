@@ -34,17 +34,18 @@ struct Straggler {
   double z = 0;
   std::size_t slowest = 0;  ///< blocks in which it was the slowest, beyond noise
   std::size_t blocks = 0;   ///< of so many
-  double late_s = 0;        ///< a step, on average over these blocks
+  double late_s = 0;        ///< a step: of a chronic one the median of the blocks, else the mean
   double late_share = 0;    ///< the same as a share of the job's step
   LateBy by = LateBy::step;
 };
 
 /// The last 24 seconds are judged by `slow_ranks`, in blocks of a second, or of a step where steps are longer: a
-/// pause is one block, however many steps were lost in it.
+/// pause is one block, however many steps were lost in it. A straggler is chronic by `slowest_z`, late by 5 % of the
+/// step or more in half of the blocks, and later than any rank was in the six minutes before.
 ///
 /// Ranks that meet in every step are compared by their waits for the input, and then by these and the CPU time of the
-/// loop's thread: a rank that works all the time while the others wait comes last. (Without a device trace, that a
-/// device is slow does not show.) Other ranks are compared by their steps. Ranks that ended, or have no new step for 10
+/// loop's thread, unless they use an asynchronous device: a rank that works all the time while the others wait comes
+/// last. (That a device is slow shows in device traces only.) Other ranks are compared by their steps. Ranks that ended, or have no new step for 10
 /// seconds, are left out. Not thread-safe.
 class StragglerWatch {
  public:
@@ -69,17 +70,29 @@ class StragglerWatch {
     double at_s = 0;
     std::map<int, RankBlock> ranks;
   };
+  /// How late the latest rank was in windows without a straggler, as a share of the step.
+  struct Usual {
+    std::deque<double> shares;
+    double began_s = 0;     ///< of the window that goes on
+    double most_share = 0;  ///< in it, so far
+
+    double most() const noexcept;
+    void add(double at_s, double share);
+    void drop_pending();
+  };
   enum class Own : std::uint8_t { wait, wait_and_cpu, step };
 
   std::vector<RankSteps> columns(Own own) const;
   void judge();
-  std::optional<Straggler> slow_in(const std::vector<RankSteps>& ranks, LateBy by) const;
+  std::vector<double> lateness_of(const std::vector<RankSteps>& ranks) const;
+  std::optional<Straggler> slow_in(const std::vector<RankSteps>& ranks, LateBy by);
   std::optional<Straggler> one_off_in(const std::vector<RankSteps>& ranks, LateBy by) const;
 
   std::map<int, profile::LoopTotals> before_;  ///< by rank: where the block began
   double began_s_ = 0;
   std::int64_t number_ = 0;
   std::deque<Block> blocks_;
+  std::array<Usual, 3> usual_;  ///< by LateBy
   std::optional<Straggler> found_;
 };
 
