@@ -2,8 +2,8 @@
 
     python benchmarks/cluster/live_stragglers.py [--draws 3] [--ranks 4] [--seconds 70]
 
-Each draw is a job of its own: a rank slows down by 30 % of a step after 20 s (by its input, or by the CPU time
-of its step), pauses once for 4 s, or nothing happens. Needs torch with gloo. Prints a line a draw, then a table.
+Each draw is a job of its own: a rank slows down by 30 % of a step after 20 s (by its input, or by its CPU
+time), pauses once for 4 s, or nothing happens. Needs torch with gloo. Prints a line a draw, then a table.
 """
 
 from __future__ import annotations

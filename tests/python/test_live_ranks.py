@@ -53,7 +53,7 @@ def test_a_minute_ago_does_not_hide_what_happens_now(run: Path) -> None:
     assert first.slowest.exposed_wait < 0.2
     # Of the first look, the newest steps alone are known: a fraction of a second.
     assert 0.1 < first.slowest.over_s < 10
-    assert first.headline == f"exposed wait {first.slowest.exposed_wait:.0%} of the last 1 s"
+    assert first.headline == f"exposed wait {100 * first.slowest.exposed_wait:.0f} % of the last 1 s"
     load_s[0] = 0.05
     steps(20)
     (now,) = live.look()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.errors import Error
+from headrace.results.sentences import share
 from headrace.traces.table_text import seconds
 
 _WINDOW_S = 60.0
@@ -67,7 +68,7 @@ class Straggler(NamedTuple):
         kind = "straggler" if self.chronic else "one-off, so far"
         by = "" if self.by == "step" else f" by its {self.by}"
         return (
-            f"{kind}: rank {self.rank} is {seconds(self.late_s)} a step ({self.late_share:.0%}) later than "
+            f"{kind}: rank {self.rank} is {seconds(self.late_s)} a step ({share(self.late_share)}) later than "
             f"the others{by}: slowest in {self.slowest} of the last {self.blocks} blocks, z {self.z:.1f}"
         )
 
@@ -94,7 +95,7 @@ class LoopLive(NamedTuple):
         over = "minute" if is_minute else f"{max(1, slowest.over_s):.0f} s"
         counted = sum(one.counts for one in self.ranks)
         who = f", rank {slowest.rank}, the slowest of {counted}" if counted > 1 else ""
-        return f"exposed wait {slowest.exposed_wait:.0%} of the last {over}{who}"
+        return f"exposed wait {share(slowest.exposed_wait)} of the last {over}{who}"
 
     @property
     def alerts(self) -> list[str]:
@@ -199,9 +200,9 @@ class LiveRanks:
         looked_s = now.at_s - looks[0].at_s
         # The newest steps where looks are too new, or too far apart to show the last minute.
         since = looks[0] if min(now.recent_s, _WINDOW_S - 1) <= looked_s <= 2 * _WINDOW_S else None
-        share, over_s = _core.exposed_wait(since, now)
+        exposed, over_s = _core.exposed_wait(since, now)
         silent_s = 0.0 if now.running else now_s - self._changed_s[key]
-        return RankLive(key[1], share, over_s, now.stalled_s, silent_s, now.ended, now)
+        return RankLive(key[1], exposed, over_s, now.stalled_s, silent_s, now.ended, now)
 
 
 def _totals_in(path: str) -> dict[tuple[str, int], _core.LoopTotals]:

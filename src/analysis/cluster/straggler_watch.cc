@@ -13,7 +13,7 @@ namespace {
 constexpr double kBlock_s = 1;
 constexpr double kJudged_s = 24;
 /// A rank without a step for so long does not hold up the blocks of the others.
-constexpr double kMaxBlock_s = 10;
+constexpr double kMaxBlock_s = 60;
 /// Share of its step in which a rank waits for its input or computes on a core, if it is what holds the job up: in
 /// some steps another rank is later by chance.
 constexpr double kSeldomWaits = 0.7;
@@ -27,6 +27,15 @@ constexpr double kUsual = 0.07;
 constexpr std::size_t kUsualWindows = 20;
 /// The newest windows may be those in which a rank has just become late.
 constexpr std::size_t kPendingWindows = 5;
+
+/// Fewer blocks cannot tell a chronic rank, even one that is the slowest in all of them but one. Long steps are judged
+/// over a longer time for that.
+std::size_t fewest_blocks(std::size_t ranks) {
+  if (ranks < 2) return 0;
+  std::size_t blocks = SlowRankThresholds{}.fewest_steps;
+  while (slowest_z(blocks - 1, blocks, ranks) < chronic_z(ranks)) ++blocks;
+  return blocks;
+}
 
 }  // namespace
 
@@ -67,7 +76,7 @@ void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ran
     const auto steps = static_cast<double>(now.step_times.count - before.step_times.count);
     const auto waits = static_cast<double>(now.waits.count - before.waits.count);
     if (steps < 1 || waits < 1) {
-      all_stepped = false;
+      all_stepped = all_stepped && absent_.contains(now.rank);
       continue;
     }
     RankBlock& its = block.ranks[now.rank];
@@ -83,12 +92,16 @@ void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ran
   const double lasted_s = now_s - began_s_;
   if (lasted_s < kBlock_s || (!all_stepped && lasted_s < kMaxBlock_s)) return;
   began_s_ = now_s;
+  absent_.clear();
   for (const profile::LoopTotals& now : ranks) {
-    if (!now.ended && !now.died) before_[now.rank] = now;
+    if (now.ended || now.died) continue;
+    before_[now.rank] = now;
+    if (!block.ranks.contains(now.rank)) absent_.insert(now.rank);
   }
   ++number_;
   if (block.ranks.size() > 1) blocks_.push_back(std::move(block));
-  while (!blocks_.empty() && blocks_.front().at_s <= now_s - kJudged_s) blocks_.pop_front();
+  const std::size_t fewest = fewest_blocks(before_.size());
+  while (blocks_.size() > fewest && blocks_.front().at_s <= now_s - kJudged_s) blocks_.pop_front();
   judge();
 }
 

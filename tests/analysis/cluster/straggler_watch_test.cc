@@ -113,7 +113,7 @@ struct Kind {
 };
 
 /// When the slow rank is first named, after it slowed down; -1: never. `wrong`: another rank was called chronic.
-double named_after(const Kind& kind, unsigned seed, double slower, bool& wrong) {
+double named_after(const Kind& kind, unsigned seed, double slower, bool& wrong, double until_s = 120) {
   Noise noise(kind.ranks, seed);
   const int slow = static_cast<int>(seed) % kind.ranks;
   const double began_s = 60;
@@ -127,7 +127,7 @@ double named_after(const Kind& kind, unsigned seed, double slower, bool& wrong) 
       },
       kind.meet, seed);
   double found_s = -1;
-  job.run(120, [&](double at_s, const std::optional<Straggler>& said) {
+  job.run(until_s, [&](double at_s, const std::optional<Straggler>& said) {
     if (!said || !said->chronic) return;
     if (said->rank != slow || at_s < began_s) wrong = true;
     if (found_s < 0) found_s = at_s - began_s;
@@ -201,7 +201,7 @@ TEST(StragglerWatch, ARankThatIsGoneDoesNotHoldUpTheOthers) {
   StragglerWatch watch;
   std::vector<profile::LoopTotals> ranks(3);
   for (int rank = 0; rank < 3; ++rank) ranks[static_cast<std::size_t>(rank)].rank = rank;
-  for (int second = 0; second < 60; ++second) {
+  for (int second = 0; second < 150; ++second) {
     for (auto& one : ranks) {
       if (one.rank == 2 && second > 20) continue;  // silent: neither ended nor known to have died
       const double wait_s = one.rank == 1 && second > 25 ? 0.04 : 0.01;
@@ -214,6 +214,13 @@ TEST(StragglerWatch, ARankThatIsGoneDoesNotHoldUpTheOthers) {
   }
   ASSERT_TRUE(watch.straggler());
   EXPECT_EQ(watch.straggler()->rank, 1);
+}
+
+TEST(StragglerWatch, LongStepsTakeLonger) {
+  bool wrong = false;
+  const double after_s = named_after({4, 4, true, true}, 7, 0.4, wrong, 400);
+  EXPECT_FALSE(wrong);
+  EXPECT_GT(after_s, 24);
 }
 
 TEST(SlowestChance, TheZIsThatOfTheExactBinomialTail) {

@@ -15,7 +15,7 @@ namespace headrace::analysis::cluster {
 double slowest_z(std::size_t slowest, std::size_t steps, std::size_t ranks);
 
 /// The z above which a rank is called chronic. Chance exceeds it once in a week of training for any of the ranks, if a
-/// verdict is made of each 24 seconds, three times (the whole, its last half, its last quarter). 4.3 for two ranks, 5.0
+/// verdict is made of each 24 seconds, three times (the whole, its last half, its last quarter). 4.4 for two ranks, 5.1
 /// for 64.
 double chronic_z(std::size_t ranks);
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,14 +40,15 @@ struct Straggler {
   LateBy by = LateBy::step;
 };
 
-/// The last 24 seconds are judged by `slow_ranks`, in blocks of a second, or of a step where steps are longer: a
-/// pause is one block, however many steps were lost in it. A straggler is chronic by `slowest_z`, late by 5 % of the
-/// step or more in half of the blocks, and later than any rank was in the six minutes before.
+/// The last 24 seconds, or as many blocks as it takes to be sure, are judged by `slow_ranks`, in blocks of a second, or of a step where
+/// steps are longer: a pause is one block, however many steps were lost in it. A straggler is chronic by
+/// `slowest_z`, late by 5 % of the step or more in half of the blocks, and later than any rank was in the minutes
+/// before.
 ///
 /// Ranks that meet in every step are compared by their waits for the input, and then by these and the CPU time of the
 /// loop's thread, unless they use an asynchronous device: a rank that works all the time while the others wait comes
-/// last. (That a device is slow shows in device traces only.) Other ranks are compared by their steps. Ranks that ended, or have no new step for 10
-/// seconds, are left out. Not thread-safe.
+/// last. (That a device is slow shows in device traces only.) Other ranks are compared by their steps. Ranks that
+/// ended, or have no new step for a minute, are left out. Not thread-safe.
 class StragglerWatch {
  public:
   /// `ranks`: the totals of one loader on each rank. Looks at distances of a second or less use all blocks there can
@@ -89,6 +91,7 @@ class StragglerWatch {
   std::optional<Straggler> one_off_in(const std::vector<RankSteps>& ranks, LateBy by) const;
 
   std::map<int, profile::LoopTotals> before_;  ///< by rank: where the block began
+  std::set<int> absent_;                       ///< had no step in the last block
   double began_s_ = 0;
   std::int64_t number_ = 0;
   std::deque<Block> blocks_;
