@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,6 +123,10 @@ def test_the_slowest_rank_is_named_and_those_that_are_gone_are_said(
     dies.process.wait()
     time.sleep(1)
     (now,) = live.look()
+    report = subprocess.run(
+        [sys.executable, "-m", "headrace", "report", "run"], capture_output=True, text=True, check=True
+    )
+    assert "exposed wait " in report.stderr
     slow.process.kill()
     assert now.slowest is not None
     assert now.slowest.rank == 1

@@ -434,6 +434,7 @@ def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:
                 browser.driver.find_element("link text", "run").click()
                 steps = "Number(document.querySelector('header').textContent.match(/([0-9,]+) steps/)[1])"
                 first = browser.ask(steps)
+                assert browser.ask("document.querySelector('.now').textContent").startswith("exposed wait ")
                 # One that every page has: further ones appear before it as the verdict becomes known.
                 operators = (
                     "[...document.querySelectorAll('summary')].find(s => s.textContent === 'Operators')"

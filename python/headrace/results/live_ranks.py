@@ -68,8 +68,8 @@ class Straggler(NamedTuple):
         kind = "straggler" if self.chronic else "one-off, so far"
         by = "" if self.by == "step" else f" by its {self.by}"
         return (
-            f"{kind}: rank {self.rank} is {seconds(self.late_s)} a step ({share(self.late_share)}) later than "
-            f"the others{by}: slowest in {self.slowest} of the last {self.blocks} blocks, z {self.z:.1f}"
+            f"{kind}: rank {self.rank} is {seconds(self.late_s)} a step ({share(self.late_share)}) later "
+            f"than the others{by}: slowest in {self.slowest} of the last {self.blocks} blocks, z {self.z:.1f}"
         )
 
 

@@ -124,11 +124,24 @@ std::vector<RankSteps> StragglerWatch::columns(Own own) const {
   return columns;
 }
 
+bool StragglerWatch::ranks_meet() const {
+  std::map<int, RankBlock> sums;
+  for (const Block& block : blocks_) {
+    for (const auto& [rank, its] : block.ranks) {
+      sums[rank].steps += its.steps;
+      sums[rank].step_s += its.steps * its.step_s;
+    }
+  }
+  std::vector<RankSteps> means;
+  for (const auto& [rank, sum] : sums) means.push_back({rank, {0}, {sum.step_s / sum.steps}, {0}, 0});
+  return in_step(means);
+}
+
 void StragglerWatch::judge() {
   found_.reset();
   if (blocks_.empty()) return;
   std::vector<RankSteps> ranks = columns(Own::wait);
-  if (!in_step(ranks)) {
+  if (!ranks_meet()) {
     ranks = columns(Own::step);
     found_ = slow_in(ranks, LateBy::step);
     if (!found_) found_ = one_off_in(ranks, LateBy::step);

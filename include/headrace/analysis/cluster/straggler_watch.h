@@ -85,6 +85,8 @@ class StragglerWatch {
   enum class Own : std::uint8_t { wait, wait_and_cpu, step };
 
   std::vector<RankSteps> columns(Own own) const;
+  /// By the means over all steps: a long step may fall into different blocks of two ranks.
+  bool ranks_meet() const;
   void judge();
   std::vector<double> lateness_of(const std::vector<RankSteps>& ranks) const;
   std::optional<Straggler> slow_in(const std::vector<RankSteps>& ranks, LateBy by);

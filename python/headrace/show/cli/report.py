@@ -10,8 +10,10 @@ import click
 
 from headrace.common.plain import plain
 from headrace.errors import Error
+from headrace.results.live_ranks import LiveRanks, segments_of
 from headrace.results.ranks import RankWait, most_starving, ranks_of, why_this_one
 from headrace.results.report import Report
+from headrace.results.sentences import live_lines
 from headrace.show.cli import _options
 from headrace.show.cli._output import write
 
@@ -72,6 +74,10 @@ def report(
         if len(ranks) > 1 and format_ == "text":
             click.echo(f"{plain(why_this_one(shown, ranks))}; another one: --rank N", err=True)
     loaded = Report.load(run, loader=chosen, rank=rank)
+    if format_ == "text" and table is None:
+        live = LiveRanks(lambda: segments_of(run)).of_loader(loaded.loader)
+        if live.headline:  # else no rank records now
+            click.echo("\n".join(map(plain, live_lines(live))), err=True)
     if table is not None:
         _print_table(loaded, table, (search, group_by, sort_by), format_, output)
         return
