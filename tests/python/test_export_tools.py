@@ -22,6 +22,7 @@ from headrace.errors import UsageError
 from headrace.export._histograms import BOUNDS, new_values
 from headrace.export._metrics import METRICS, samples, scalars
 from headrace.export._publisher import Publisher
+from headrace.results.live_ranks import LiveRanks, local_segments
 
 #: Nobody watched, and no object store was read.
 NOT_USED = {"findings", "remote_requests", "remote_throttled"}
@@ -54,6 +55,36 @@ def test_scalars_are_the_metrics_without_the_words(run: Path) -> None:
     assert not [name for name in found if name.startswith("verdict_info")]
     exported = {sample.metric.name for sample in samples(report)}
     assert exported == {metric.name for metric in METRICS} - NOT_USED
+
+
+def test_the_slowest_rank_comes_first_and_a_straggler_is_exported(run: Path) -> None:
+    from headrace.results.live_ranks import LoopLive, RankLive, Straggler
+
+    wrapped = loop()
+    (live,) = LiveRanks(local_segments).look()
+    own = live.ranks[0]._replace(exposed_wait=0.1, over_s=60.0)
+    others = [
+        own._replace(rank=1, exposed_wait=0.3),
+        own._replace(rank=2, exposed_wait=0.9, ended=True),
+        own._replace(rank=3, exposed_wait=0.9, silent_s=45.0),
+    ]
+    straggler = Straggler(0, True, 6.5, 20, 23, 0.01, 0.25, "input")
+    assert isinstance(own, RankLive)
+    live = LoopLive("train", [own, *others], straggler)
+    assert live.headline == "exposed wait 30 % of the last minute, rank 1, the slowest of 2"
+    assert live.alerts == [
+        "straggler: rank 0 is 10 ms a step (25 %) later than the others by its input: slowest in 20 of the "
+        "last 23 blocks, z 6.5",
+        "rank 3 has not reported for 45 s",
+        "ended, and in no figure: rank 2",
+    ]
+    found = scalars(wrapped.report(), live)
+    assert list(found)[:2] == ["exposed_wait_ratio", "slowest_rank"]
+    assert (found["exposed_wait_ratio"], found["slowest_rank"]) == (0.3, 1)
+    exported = {one.metric.name: one for one in samples(wrapped.report(), None, live)}
+    assert exported["exposed_wait_ratio"].value == 0.1  # each rank's own: the query takes the largest
+    z = exported["straggler_z"]
+    assert (z.value, z.labels["kind"], z.labels["by"]) == (6.5, "chronic", "input")
 
 
 class Kept:

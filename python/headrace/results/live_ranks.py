@@ -24,6 +24,8 @@ _STALLED_S = 10.0
 #: Between two looks of `LiveRanks.follow`, and how long it goes on when nobody asks.
 _LOOK_EVERY_S = 1.0
 _UNASKED_S = 30.0
+#: Share of a core that its thread uses at most: looks at very many ranks are rarer.
+_MAX_CORES = 0.05
 
 
 class RankLive(NamedTuple):
@@ -152,14 +154,17 @@ class LiveRanks:
         threading.Thread(target=self._follow, name="headrace-live", daemon=True).start()
 
     def _follow(self) -> None:
+        took_s = 0.0
         while True:
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(max(_LOOK_EVERY_S, took_s / _MAX_CORES))
+            began_s = time.thread_time()
             with self._lock:
                 now_s = self._clock()
                 if now_s - self._asked_s > _UNASKED_S:
                     self._follows = False
                     return
                 self._read(now_s)
+            took_s = time.thread_time() - began_s
 
     # --- locked ---
 

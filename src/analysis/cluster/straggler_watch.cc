@@ -82,11 +82,13 @@ void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ran
     RankBlock& its = block.ranks[now.rank];
     its.steps = steps;
     its.step_s = (now.step_times.sum_s - before.step_times.sum_s) / steps;
-    its.wait_s = std::min(its.step_s, (now.waits.sum_s - before.waits.sum_s) / waits);
+    // Of the step that goes on, too, so it may be longer than the steps.
+    its.wait_s = (now.waits.sum_s - before.waits.sum_s) / waits;
     const double sampled_s = now.sampled_compute_s - before.sampled_compute_s;
     // What the CPU does beside an asynchronous device holds nobody up.
     if (sampled_s > 0 && now.device_steps == 0)
-      its.cpu_s = (its.step_s - its.wait_s) * (now.sampled_cpu_s - before.sampled_cpu_s) / sampled_s;
+      its.cpu_s =
+          std::max(0.0, its.step_s - its.wait_s) * (now.sampled_cpu_s - before.sampled_cpu_s) / sampled_s;
   }
   if (began_s_ == 0) began_s_ = now_s;
   const double lasted_s = now_s - began_s_;
@@ -116,7 +118,7 @@ std::vector<RankSteps> StragglerWatch::columns(Own own) const {
       column.total_s.push_back(its.step_s);
       column.own_s.push_back(own == Own::step   ? its.step_s
                              : own == Own::wait ? its.wait_s
-                                                : std::min(its.step_s, its.wait_s + its.cpu_s));
+                                                : its.wait_s + its.cpu_s);
     }
   }
   std::vector<RankSteps> columns;

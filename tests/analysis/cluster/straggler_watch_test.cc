@@ -197,26 +197,30 @@ TEST(StragglerWatch, APauseIsAOneOff) {
   }
 }
 
-/// Steps of 0.1 s, and one of 4 s in which rank 1 waits for its input and the others for it.
-TEST(StragglerWatch, APauseThatIsSeenEarlierInOneRankIsThatOfTheOther) {
+/// Steps of 0.1 s, and one of 4 s in which rank 1 waits for its input and the others for it. A look finds that wait
+/// before its step is over.
+TEST(StragglerWatch, APauseIsSeenWhereItsStepIsNotOver) {
   StragglerWatch watch;
   std::vector<profile::LoopTotals> ranks(3);
   for (int rank = 0; rank < 3; ++rank) ranks[static_cast<std::size_t>(rank)].rank = rank;
-  const auto add = [](profile::LoopTotals& one, std::uint64_t steps, double wait_s, double step_s) {
-    one.waits.count += steps;
-    one.waits.sum_s += static_cast<double>(steps) * wait_s;
-    one.step_times.count += steps;
-    one.step_times.sum_s += static_cast<double>(steps) * step_s;
+  const auto wait = [](profile::LoopTotals& one, std::uint64_t count, double each_s) {
+    one.waits.count += count;
+    one.waits.sum_s += static_cast<double>(count) * each_s;
+  };
+  const auto step = [](profile::LoopTotals& one, std::uint64_t count, double each_s) {
+    one.step_times.count += count;
+    one.step_times.sum_s += static_cast<double>(count) * each_s;
   };
   for (int second = 0; second < 30; ++second) {
     if (second > 15 && second < 20) continue;  // nobody has a step
     for (auto& one : ranks) {
-      if (second == 20 && one.rank != 1) add(one, 1, 0.01, 4);
-      if (second == 21 && one.rank == 1) add(one, 1, 3.9, 4);
-      add(one, 10, 0.01, 0.1);
+      wait(one, 9, 0.01);
+      wait(one, 1, second == 20 && one.rank == 1 ? 3.9 : 0.01);
+      step(one, 9, 0.1);
+      step(one, 1, second == 21 ? 4 : 0.1);
     }
     watch.look(1 + second, ranks);
-    if (second < 22) continue;
+    if (second < 21) continue;
     ASSERT_TRUE(watch.straggler()) << second;
     EXPECT_EQ(watch.straggler()->rank, 1);
     EXPECT_EQ(watch.straggler()->by, LateBy::input);
