@@ -145,13 +145,18 @@ class QueueHandle:
 
     def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
     @staticmethod
-    def of_threads(name: str, capacity: int) -> QueueHandle:
-        """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit."""
+    def of_threads(name: str, capacity: int, in_order: bool = True) -> QueueHandle:
+        """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit.
+
+        in_order: first in, first out, so the age of each item is known.
+        """
 
     def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
         """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
 
-    def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    def get(self, level: int, waited_ns: int = 0, counts: bool = True, age_ns: int = -1) -> None:
+        """``age_ns``: since the item was put; below 0: as its put was seen."""
+
     def begin(self) -> bool:
         """It is there, and empty, from now on; else from the first call that tells of it."""
 

@@ -258,6 +258,7 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
     figures.loop_gets = sane(cell.loop_gets.load());
     read_one(figures.put_wait, cell.put_wait);
     read_one(figures.get_wait, cell.get_wait);
+    read_one(figures.item_age, cell.item_age);
     for (std::uint32_t i = 0; i < bins.bins && first + i < image.bins().size(); ++i) {
       figures.time_at_ns[i] = sane(image.bins()[first + i].load());
     }

@@ -167,6 +167,7 @@ class ProfileBuilder {
       out.gets = figures->gets;
       out.put_wait_s = figures->put_wait.sum_ns * kSecond;
       out.get_wait_s = figures->get_wait.sum_ns * kSecond;
+      if (figures->item_age.count() > 0) out.item_age = figures->item_age.latency();
     } else {
       out.samples = figures->samples;
     }

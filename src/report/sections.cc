@@ -190,7 +190,12 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
                levels(queue.occupancy), read ? percent(queue.empty_share) : "-",
                read ? percent(queue.full_share) : "-", read ? number(queue.mean, 1) : "-"});
   }
-  return with_heading("QUEUES", table, width);
+  Lines lines = with_heading("QUEUES", table, width);
+  for (const profile::QueueProfile& queue : profile.queues) {
+    const std::string says = item_age_sentence(queue, profile.sink.step_s);
+    if (!says.empty()) add_sentence(lines, "  ", says, width);
+  }
+  return lines;
 }
 
 Lines ledger_section(const profile::Profile& profile, std::size_t width) {

@@ -93,9 +93,12 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }
+  if (!healthy) add(worker_section(profile, width), true);
+  const bool stale =
+      std::any_of(profile.queues.begin(), profile.queues.end(),
+                  [&](const profile::QueueProfile& queue) { return is_stale(queue, profile.sink.step_s); });
+  if (!healthy || stale) add(queue_section(profile, width), true);
   if (!healthy) {
-    add(worker_section(profile, width), true);
-    add(queue_section(profile, width), true);
     add(ledger_section(profile, width), true);
     add(window_section(diagnosis, width), true);
   }

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "printable.h"
 
@@ -246,6 +247,20 @@ std::vector<std::string> device_part_sentences(const profile::Profile& profile) 
   if (!collectives.empty()) sentences.push_back(collectives + ".");
   for (const std::string& note : profile.device->step_notes) sentences.push_back(shortened(note, 200) + ".");
   return sentences;
+}
+
+bool is_stale(const profile::QueueProfile& queue, double step_s) {
+  return queue.to_sink && queue.item_age && step_s > 0 && queue.item_age->p50_s >= step_s;
+}
+
+std::string item_age_sentence(const profile::QueueProfile& queue, double step_s) {
+  if (!queue.to_sink || !queue.item_age || queue.item_age->count == 0) return "";
+  const profile::Latency& age = *queue.item_age;
+  std::string text = fmt::format("an item lies in {} for {} (median; p90 {}) before training takes it",
+                                 shortened(analysis::in_a_sentence(queue), kLongestName), duration(age.p50_s),
+                                 duration(age.p90_s));
+  if (is_stale(queue, step_s)) text += fmt::format(": {:.1f} steps", age.p50_s / step_s);
+  return text;
 }
 
 std::string device_idle_words(const profile::DeviceIdleCause& cause) {

@@ -46,6 +46,13 @@ std::string step_sentence(const analysis::StepTrace& steps);
 /// Why a device trace that is there does not tell the parts of a step; empty if it does, or is not there.
 std::string device_steps_sentence(const profile::Profile& profile);
 
+/// The training loop takes from it, and half of the items lie in it for a step or longer.
+bool is_stale(const profile::QueueProfile& queue, double step_s);
+
+/// "an item lies in q for 320 ms (median; p90 380 ms) before training takes it: 8.1 steps"; empty where ages
+/// are unknown, and for queues that the training loop does not take from.
+std::string item_age_sentence(const profile::QueueProfile& queue, double step_s);
+
 /// "The device computed nothing for 40 % of 1.2 s. 31 % of that it waited for input." `rank`: the report's;
 /// another one's trace says so.
 std::string device_idle_sentence(const profile::DeviceProfile& device, int rank);

@@ -51,9 +51,11 @@ class QueueProbe {
   void put(std::int64_t waited_ns, std::int64_t now, bool counts) noexcept {
     if (cell_ != nullptr && counts) record(cell_->puts, cell_->loop_puts, cell_->put_wait, waited_ns, now);
   }
-  /// An item was taken after waiting `waited_ns` for it.
-  void get(std::int64_t waited_ns, std::int64_t now, bool counts) noexcept {
-    if (cell_ != nullptr && counts) record(cell_->gets, cell_->loop_gets, cell_->get_wait, waited_ns, now);
+  /// An item was taken after waiting `waited_ns` for it. `age_ns`: since its put; below 0: unknown.
+  void get(std::int64_t waited_ns, std::int64_t now, bool counts, std::int64_t age_ns = -1) noexcept {
+    if (cell_ == nullptr || !counts) return;
+    record(cell_->gets, cell_->loop_gets, cell_->get_wait, waited_ns, now);
+    if (age_ns >= 0 && !clock_->read(now).paused) cell_->item_age.add(age_ns);
   }
 
  private:
@@ -91,6 +93,7 @@ class QueueProbe {
     cell_->loop_gets.store(0);
     cell_->put_wait.reset();
     cell_->get_wait.reset();
+    cell_->item_age.reset();
     cell_->begun.store(1);
   }
 

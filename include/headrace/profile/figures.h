@@ -234,6 +234,7 @@ struct QueueTotals {
   double loop_gets = 0;
   HistogramFigures put_wait;
   HistogramFigures get_wait;
+  HistogramFigures item_age;
 };
 /// Queue cells are never folded, so there is no counter to name.
 template <class Visit>
@@ -248,6 +249,7 @@ constexpr void totals_of(Of<QueueTotals>, Visit&& total) {
   total(&QueueTotals::loop_gets);
   total(&QueueTotals::put_wait);
   total(&QueueTotals::get_wait);
+  total(&QueueTotals::item_age);
 }
 struct QueueFigures : QueueTotals {
   std::uint32_t index = 0;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/metrics/item_ages.h"
 #include "headrace/metrics/operator_probe.h"
 #include "headrace/metrics/queue_probe.h"
 #include "headrace/metrics/sink_probe.h"
@@ -83,7 +84,8 @@ class OperatorHandle {
 class QueueHandle {
  public:
   /// `loader`: the pipeline that it belongs to, as a loader's record; -1: it is the user's own.
-  QueueHandle(std::string name, std::int64_t capacity, int loader = -1);
+  /// `in_order`: first in, first out, so the age of each item is known.
+  QueueHandle(std::string name, std::int64_t capacity, int loader = -1, bool in_order = true);
   /// A queue of a framework's loader, between two stages of its model, whatever thread puts and takes: one
   /// at a time.
   QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
@@ -98,7 +100,9 @@ class QueueHandle {
   /// mark or an item that its consumer puts back. Never opens a session by itself while recording is
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
-  void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  /// `age_ns`: how long the item lay in the queue; below 0: as its put was seen.
+  void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name,
+           std::int64_t age_ns = -1) noexcept;
   /// It is there, and empty, from now on; else from the first call that tells of it. False: nothing is recorded.
   bool begin() noexcept;
   /// Somebody looked: it held `level` items at `at_ns` (Clock), which lasts until the next call. For queues of
@@ -120,7 +124,7 @@ class QueueHandle {
  private:
   void follow_session(Session& session) noexcept;
   void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
-                   const char* loop_name) noexcept;
+                   const char* loop_name, std::int64_t age_ns) noexcept;
 
   std::string name_;
   std::int64_t capacity_;
@@ -137,6 +141,8 @@ class QueueHandle {
 
   // What puts and gets write to: guarded by the queue's own lock, under which they are called.
   metrics::QueueProbe probe_;
+  bool in_order_ = false;
+  metrics::ItemAges ages_;
   int probe_id_ = -1;
   std::uint64_t probe_session_ = 0;
   int probe_pid_ = 0;

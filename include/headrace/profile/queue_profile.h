@@ -33,6 +33,7 @@ struct QueueProfile {
   std::optional<std::uint64_t> gets = std::nullopt;
   std::optional<double> put_wait_s = std::nullopt;
   std::optional<double> get_wait_s = std::nullopt;
+  std::optional<Latency> item_age = std::nullopt;
   Word<Fidelity> fidelity;
   std::vector<Parameter> parameters;
 };
@@ -67,6 +68,9 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
          {"Time that producers waited for room, summed; null where it was not measured."});
   figure("get_wait_s", &QueueProfile::get_wait_s,
          {"Time that consumers waited for items, summed; null where it was not measured."});
+  figure("item_age", &QueueProfile::item_age,
+         {"For how long an item lay in it, from its put to its get; null where that is unknown. Many steps: "
+          "what the training loop takes is stale, as rollouts of an older policy are."});
   figure("fidelity", &QueueProfile::fidelity,
          {"`exact`: each put and get was seen. `sampled`: the level was read at times: 1000 times a second "
           "where items came too fast (`puts` and `gets` are exact), or as often as `samples` says."});

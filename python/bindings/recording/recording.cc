@@ -166,10 +166,10 @@ void add_sessions(py::module_& module) {
            py::arg("to_stage"))
       .def_static(
           "of_threads",
-          [](std::string name, std::int64_t capacity) {
-            return std::make_shared<QueueHandle>(std::move(name), capacity);
+          [](std::string name, std::int64_t capacity, bool in_order) {
+            return std::make_shared<QueueHandle>(std::move(name), capacity, -1, in_order);
           },
-          py::arg("name"), py::arg("capacity"))
+          py::arg("name"), py::arg("capacity"), py::arg("in_order") = true)
       .def(
           "put",
           [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
@@ -178,10 +178,9 @@ void add_sessions(py::module_& module) {
           py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
       .def(
           "get",
-          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
-            self.get(level, waited_ns, counts, nullptr);
-          },
-          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts,
+             std::int64_t age_ns) { self.get(level, waited_ns, counts, nullptr, age_ns); },
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("age_ns") = -1)
       .def("begin", &QueueHandle::begin)
       .def("sampled", &QueueHandle::sampled, py::arg("level"), py::arg("at_ns"))
       .def_property_readonly("name", &QueueHandle::name)

@@ -23,8 +23,9 @@ from headrace.loaders.spdl import SpdlAdapter
 from headrace.loaders.tfdata import TfDataAdapter
 from headrace.loaders.torch_dataloader import DataLoaderAdapter
 from headrace.loaders.torchdata_nodes import NodesAdapter
-from headrace.loaders.torchrl import ReplayBufferAdapter
+from headrace.loaders.torchrl import CollectorAdapter, ReplayBufferAdapter
 from headrace.loaders.webdataset import WebDatasetAdapter
+from headrace.loaders.wrapped_queues import WholeQueueAdapter
 from headrace.results import older_models
 
 ADAPTERS: list[Adapter] = [
@@ -43,7 +44,9 @@ ADAPTERS: list[Adapter] = [
     AugmenterAdapter(),
     FastaiAdapter(),
     ReplayBufferAdapter(),
+    CollectorAdapter(),
     QueueConsumerAdapter(),
+    WholeQueueAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),
     FunctionAdapter(),

@@ -497,6 +497,9 @@ class Queue:
     put_wait_s: float | None = None
     #: Time that consumers waited for items, summed; null where it was not measured.
     get_wait_s: float | None = None
+    #: For how long an item lay in it, from its put to its get; null where that is unknown. Many steps: what
+    #: the training loop takes is stale, as rollouts of an older policy are.
+    item_age: Latency | None = None
     #: `exact`: each put and get was seen. `sampled`: the level was read at times: 1000 times a second where
     #: items came too fast (`puts` and `gets` are exact), or as often as `samples` says.
     fidelity: str = ""

@@ -102,8 +102,8 @@ void OperatorHandle::sampled_functions(std::string_view lines) noexcept {
 
 // --- queue ---
 
-QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader)
-    : name_(std::move(name)), capacity_(capacity), loader_(loader) {}
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, bool in_order)
+    : name_(std::move(name)), capacity_(capacity), loader_(loader), in_order_(in_order) {}
 
 QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge)
     : name_(std::move(name)), capacity_(capacity), loader_(loader), edge_(edge) {}
@@ -163,12 +163,12 @@ void QueueHandle::waited() noexcept {
 
 void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts,
                       const char* loop_name) noexcept {
-  transferred(true, level, waited_ns, counts, loop_name);
+  transferred(true, level, waited_ns, counts, loop_name, -1);
 }
 
-void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts,
-                      const char* loop_name) noexcept {
-  transferred(false, level, waited_ns, counts, loop_name);
+void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name,
+                      std::int64_t age_ns) noexcept {
+  transferred(false, level, waited_ns, counts, loop_name, age_ns);
 }
 
 bool QueueHandle::begin() noexcept {
@@ -187,10 +187,11 @@ void QueueHandle::emptied() noexcept {
   // The probe writes into the segment of the session that it was made for.
   const std::shared_ptr<Session> session = session_.lock();
   if (session != nullptr && session->uid() == probe_session_) probe_.changed(0, Clock::now_ns());
+  ages_ = {};
 }
 
 void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
-                              const char* loop_name) noexcept {
+                              const char* loop_name, std::int64_t age_ns) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return;
   follow_session(*context->session());
@@ -198,9 +199,11 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   const std::int64_t now = Clock::now_ns();
   probe_.changed(level, now);
   if (is_put) {
+    if (in_order_) ages_.put(level, now);
     probe_.put(waited_ns, now, counts);
   } else {
-    probe_.get(waited_ns, now, counts);
+    const std::int64_t seen_ns = in_order_ ? ages_.take(now) : -1;
+    probe_.get(waited_ns, now, counts, age_ns >= 0 ? age_ns : seen_ns);
   }
   // Whose item it is, the stages say: the thread may be an event loop that serves all of them.
   if (id < 0 || edge_) return;

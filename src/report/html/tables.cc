@@ -66,13 +66,14 @@ Rows queue_rows(const profile::Profile& profile) {
   for (const profile::QueueProfile& queue : profile.queues) {
     if (rows.size() == kMaxDrawn) break;
     const bool read = queue.samples.value_or(1) > 0;
-    rows.push_back({whole(queue.name), brief(queue.from), brief(queue.to),
-                    queue.capacity > 0 ? std::to_string(queue.capacity) : "-",
-                    read ? figure_words(queue.mean) : "-", read ? percent(queue.empty_share) : "-",
-                    read ? percent(queue.full_share) : "-", optional_count(queue.puts),
-                    optional_count(queue.gets), optional_duration(queue.put_wait_s),
-                    optional_duration(queue.get_wait_s), parameter_words(queue.parameters),
-                    brief(queue.fidelity.text())});
+    rows.push_back(
+        {whole(queue.name), brief(queue.from), brief(queue.to),
+         queue.capacity > 0 ? std::to_string(queue.capacity) : "-", read ? figure_words(queue.mean) : "-",
+         read ? percent(queue.empty_share) : "-", read ? percent(queue.full_share) : "-",
+         optional_count(queue.puts), optional_count(queue.gets), optional_duration(queue.put_wait_s),
+         optional_duration(queue.get_wait_s), queue.item_age ? duration(queue.item_age->p50_s) : "-",
+         queue.item_age ? duration(queue.item_age->p90_s) : "-", parameter_words(queue.parameters),
+         brief(queue.fidelity.text())});
   }
   return rows;
 }
@@ -164,10 +165,11 @@ void write_tables(Markup& out, const Subject& subject) {
                 "#CPU time", "#mean", "#p50", "#p90", "#p99", "#max", "#idle", "#failures",
                 "#waited for a core", "parameters", "recorded"},
                operators);
-  write_folded(out, "Queues",
-               {"name", "from", "to", "#capacity", "#mean", "#empty", "#full", "#puts", "#gets",
-                "#waited to put", "#waited to get", "parameters", "recorded"},
-               queues);
+  write_folded(
+      out, "Queues",
+      {"name", "from", "to", "#capacity", "#mean", "#empty", "#full", "#puts", "#gets", "#waited to put",
+       "#waited to get", "#item age p50", "#item age p90", "parameters", "recorded"},
+      queues);
   write_folded(out, "Windows of time", window_titles(profile, groups), windows);
   write_folded(out, "Longest waits", {"#waited", "#after", "#step"}, stall_rows(profile.sink));
   write_folded(out, "Slowest items", {"operator", "worker", "#its item", "#took", "#CPU"},

@@ -35,7 +35,9 @@ _DEEPEST = 60
 class ThreadQueues:
     """The queues that the user's threads use. Nothing is recorded before the main thread takes from one."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: _core.Session | None = None) -> None:
+        """``session``: of queues that the user wrapped; None: queues that are found, if nothing else is recorded."""
+        self.session = session
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
         self._starting = threading.Lock()
@@ -77,6 +79,8 @@ class ThreadQueues:
         # Methods of the user's own class may do anything.
         if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
             return
+        if "_headrace_hooks" in vars(found):
+            return  # wrapped by the user
         self._seen[found] = self._seen.get(found, 0) + 1
         if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MAX:
             HookedQueue(found, self._new(found, caller), self)
@@ -84,7 +88,7 @@ class ThreadQueues:
     def _new(self, found: Any, caller: FrameType) -> str:
         """The name of a queue that is recorded from now on."""
         self._recorded.add(found)
-        return _name_of(found, caller) or f"queue {len(self._recorded)}"
+        return name_in(found, caller) or f"queue {len(self._recorded)}"
 
     def _record_simple(self, frames: list[FrameType]) -> None:
         for frame in (each for innermost in frames for each in _stack(innermost)):
@@ -110,7 +114,7 @@ class ThreadQueues:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
         with self._starting:
             if self.sink is None:
-                session = open_session(None, None)
+                session = self.session or open_session(None, None)
                 kept_open.add(session)
                 place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
                 self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
@@ -122,9 +126,11 @@ class ThreadQueues:
 class RecordedQueue:
     """One queue whose puts and gets are recorded, whichever thread calls them."""
 
-    def __init__(self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues) -> None:
+    def __init__(
+        self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues, in_order: bool = True
+    ) -> None:
         room = max(0, maxsize)
-        self.handle = _core.QueueHandle.of_threads(readable(name), room)
+        self.handle = _core.QueueHandle.of_threads(readable(name), room, in_order)
         self._queues = queues
         self._in_loop = False
         self.hooks = _core.ThreadQueueHooks(
@@ -135,7 +141,7 @@ class RecordedQueue:
         queues = self._queues
         if threading.get_ident() != threading.main_thread().ident:
             return
-        if queues.sink is None and not _session.loaders_opened:
+        if queues.sink is None and (queues.session is not None or not _session.loaders_opened):
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
             if caller is not None:
                 queues.start(self, caller)
@@ -153,8 +159,10 @@ class HookedQueue(RecordedQueue):
     """A ``queue.Queue`` with hooks of its own. It has a lock, within which levels are exact."""
 
     def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
-        super().__init__(name, recorded.maxsize, recorded._qsize, queues)
+        in_order = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
+        super().__init__(name, recorded.maxsize, recorded._qsize, queues, in_order)
         hooked, hooks = _core.HookedCall, self.hooks
+        recorded._headrace_hooks = hooks
         with recorded.mutex:
             recorded._put = hooked(recorded._put, None, hooks.did_put)
             recorded._get = hooked(recorded._get, None, hooks.did_get)
@@ -198,7 +206,7 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _name_of(found: Any, caller: FrameType) -> str:
+def name_in(found: Any, caller: FrameType) -> str:
     """What the user's function calls the queue; "" if that is unknown."""
     for place in (caller.f_locals, caller.f_globals):
         for name, value in list(place.items()):

@@ -33,6 +33,9 @@ _FILES = {
     "/matplotlib/": "logging",
     "/logging/__init__.py": "logging",
 }
+#: What a name with a word of each says: the weights go to what generates (``sync_weights``, ``update_policy_weights_``).
+_SENDS = {"sync", "update", "broadcast", "push", "publish", "transfer", "send", "load"}
+_WEIGHTS = {"weights"}
 _TRAINING = {"train", "training", "trainer", "fit"}
 _TRAINS = ("/torch/optim/", "/torch/autograd/__init__.py", "/torch/_tensor.py")
 #: Where a loop begins and ends: its time is that of the loader, which is known exactly.
@@ -109,7 +112,7 @@ def part_of(calls: Iterable[Call]) -> str:
     """What the functions are for, by the first name that tells."""
     for call in calls:
         name = call.code.co_name
-        found = _by_name(name) if call.is_the_users else _NAMES.get(name) or _by_file(call.file)
+        found = _by_name(name) if call.is_the_users else _of_library(call)
         if found:
             return found
     return ""
@@ -161,7 +164,14 @@ def _words(name: str) -> set[str]:
 
 def _by_name(name: str) -> str:
     words = _words(name)
+    if words & _SENDS and words & _WEIGHTS:
+        return "weight_sync"
     return next((part for part, those in _WORDS.items() if words & those), _NAMES.get(name, ""))
+
+
+def _of_library(call: Call) -> str:
+    name = call.code.co_name
+    return _NAMES.get(name) or ("weight_sync" if _by_name(name) == "weight_sync" else _by_file(call.file))
 
 
 def _by_file(file: str) -> str:

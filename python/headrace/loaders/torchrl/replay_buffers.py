@@ -24,9 +24,6 @@ _MODULE = "torchrl.data.replay_buffers.replay_buffers"
 _MAKES = 1
 _NEEDED = ("_prefetch_cap", "_prefetch_queue", "_collate_fn", "_sample")
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
-RECORDED_AFTER = {_MODULE: ""}
-
 _recorded: weakref.WeakKeyDictionary[Any, _Recorder] = weakref.WeakKeyDictionary()
 
 

@@ -1,0 +1,74 @@
+"""``hr.wrap(queue)``: a queue of the user's own, between what generates samples and the loop that trains on them.
+
+The queue that comes back is the same object. Its puts and gets are recorded, whichever thread, coroutine or process
+makes them: `of_threads`, `of_coroutines`, `of_processes`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+from typing import Any
+
+from headrace import _core
+from headrace.errors import UsageError
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.no_loader.thread_queues import name_in
+from headrace.loaders.wrapped_queues import of_threads
+from headrace.record.operator import readable
+from headrace.record.session import kept_open, not_recorded, open_session
+
+_PROCESS_QUEUES = ("Queue", "SimpleQueue")
+_WRITTEN_IN_C = queue.SimpleQueue if queue.SimpleQueue.__module__ == "_queue" else ()
+
+
+class WholeQueueAdapter(Adapter):
+    """A queue itself, not an iterator over it."""
+
+    def detect(self, obj: object) -> int:
+        kinds = (queue.Queue, _core.Queue, *classes_of("asyncio.queues", "Queue"), *_process_queues())
+        return 60 if isinstance(obj, (*kinds, queue.SimpleQueue)) else 0
+
+    def name(self, obj: object) -> str:
+        return "queue"
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        raise NotImplementedError  # it records itself
+
+    def records_itself(
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
+    ) -> Any | None:
+        if isinstance(obj, (_core.Queue, _WRITTEN_IN_C)):
+            kind = type(obj).__name__
+            cure = (
+                "use hr.Queue() in its place" if isinstance(obj, _WRITTEN_IN_C) else "it is recorded as it is"
+            )
+            raise UsageError(
+                f"wrap takes no {kind}: {cure}; for its report, iterate hr.wrap(iter(q.get, None))"
+            )
+        if watch:
+            raise UsageError("watch=True needs a loader: iterate hr.wrap(iter(q.get, None), watch=True)")
+        if "report" in vars(obj):
+            return obj  # it is wrapped already
+        shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
+        try:
+            session = open_session(run, rank)
+            kept_open.add(session)
+            if isinstance(obj, queue.Queue):
+                of_threads.record(obj, shown, session)
+            elif isinstance(obj, _process_queues()):
+                from headrace.loaders.wrapped_queues import of_processes
+
+                of_processes.record(obj, shown, session)
+            else:
+                from headrace.loaders.wrapped_queues import of_coroutines
+
+                of_coroutines.record(obj, shown, session)
+        except Exception as error:  # the loop must still run
+            not_recorded(error)
+        return obj
+
+
+def _process_queues() -> tuple[type, ...]:
+    return classes_of("multiprocessing.queues", *_PROCESS_QUEUES)
