@@ -145,10 +145,10 @@ class QueueHandle:
 
     def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
     @staticmethod
-    def of_threads(name: str, capacity: int, in_order: bool = True) -> QueueHandle:
+    def of_threads(name: str, capacity: int, is_fifo: bool = True) -> QueueHandle:
         """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit.
 
-        in_order: first in, first out, so the age of each item is known.
+        is_fifo: first in, first out, so the age of each item is known.
         """
 
     def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
@@ -156,6 +156,9 @@ class QueueHandle:
 
     def get(self, level: int, waited_ns: int = 0, counts: bool = True, age_ns: int = -1) -> None:
         """``age_ns``: since the item was put; below 0: as its put was seen."""
+
+    def sampled_functions(self, loop_name: str, puts: bool, lines: str) -> None:
+        """As `OperatorHandle.sampled_functions`, of a thread whose first call of this queue was a put."""
 
     def begin(self) -> bool:
         """It is there, and empty, from now on; else from the first call that tells of it."""

@@ -32,7 +32,8 @@ std::string word_of(std::string_view part) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"steps", "training steps"},
                                                                       {"waits", "waiting for batches"},
                                                                       {"startup", "start-up"},
-                                                                      {"between_epochs", "between epochs"}};
+                                                                      {"between_epochs", "between epochs"},
+                                                                      {"weight_sync", "weight sync"}};
   for (const auto& [token, words] : kWords) {
     if (token == part) return std::string(words);
   }

@@ -27,17 +27,30 @@ def finish() -> None:
     time.sleep(DRAWN.behind_ms / 1e3)
 
 
+class Times:
+    """Of steps; prints their mean without the first ten."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+        self._last = time.perf_counter()
+
+    def step(self) -> None:
+        now = time.perf_counter()
+        self._times.append(now - self._last)
+        self._last = now
+
+    def print(self) -> None:
+        print(f"step_ms={1e3 * sum(self._times[10:]) / len(self._times[10:]):.3f}")
+
+
 def train(next_batch: Callable[[], Any]) -> None:
     """Takes batches, and prints the mean step without the first ten."""
-    times = []
-    last = time.perf_counter()
+    times = Times()
     for _ in range(DRAWN.batches):
         try:
             next_batch()
         except StopIteration:
             break
         time.sleep(DRAWN.step_ms / 1e3)
-        now = time.perf_counter()
-        times.append(now - last)
-        last = now
-    print(f"step_ms={1e3 * sum(times[10:]) / len(times[10:]):.3f}")
+        times.step()
+    times.print()

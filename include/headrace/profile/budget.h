@@ -31,8 +31,9 @@ constexpr void figures_of(Of<BudgetPart>, Visit&& figure) {
   figure(
       "part", &BudgetPart::part,
       {"`steps`: of the training loop. `waits`: its GetNext. `startup`: before the first loop (imports, the "
-       "dataset), and first batches of epochs (workers start). `evaluation`, `checkpoints`, `logging`: by "
-       "what the loop's thread was in. `between_epochs`: anything else between two loops. `other`: the "
+       "dataset), and first batches of epochs (workers start). `evaluation`, `checkpoints`, `logging`, "
+       "`weight_sync` (weights go to what generates samples): by what the loop's thread was in. "
+       "`between_epochs`: anything else between two loops. `other`: the "
        "rest."});
   figure("loader", &BudgetPart::loader,
          {"The loader that the part is of; null where it is of none.", nullptr, Null::when_unset});

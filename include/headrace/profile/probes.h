@@ -84,8 +84,8 @@ class OperatorHandle {
 class QueueHandle {
  public:
   /// `loader`: the pipeline that it belongs to, as a loader's record; -1: it is the user's own.
-  /// `in_order`: first in, first out, so the age of each item is known.
-  QueueHandle(std::string name, std::int64_t capacity, int loader = -1, bool in_order = true);
+  /// `is_fifo`: first in, first out, so the age of each item is known.
+  QueueHandle(std::string name, std::int64_t capacity, int loader = -1, bool is_fifo = true);
   /// A queue of a framework's loader, between two stages of its model, whatever thread puts and takes: one
   /// at a time.
   QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
@@ -114,6 +114,10 @@ class QueueHandle {
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
   bool taken_by_this_thread() const noexcept;
 
+  /// Which functions the threads of a loop spend their time in; see `OperatorHandle`. `puts`: the loop's first call of
+  /// this queue was a put.
+  void sampled_functions(const char* loop_name, bool puts, std::string_view lines) noexcept;
+
   /// True when the next put or get of this thread should bring the name of its loop.
   bool wants_loop_name() const noexcept;
 
@@ -123,6 +127,7 @@ class QueueHandle {
 
  private:
   void follow_session(Session& session) noexcept;
+  OperatorHandle loop_of(const char* name, bool puts) const;
   void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
                    const char* loop_name, std::int64_t age_ns) noexcept;
 
@@ -141,7 +146,7 @@ class QueueHandle {
 
   // What puts and gets write to: guarded by the queue's own lock, under which they are called.
   metrics::QueueProbe probe_;
-  bool in_order_ = false;
+  bool is_fifo_ = false;
   metrics::ItemAges ages_;
   int probe_id_ = -1;
   std::uint64_t probe_session_ = 0;

@@ -166,10 +166,10 @@ void add_sessions(py::module_& module) {
            py::arg("to_stage"))
       .def_static(
           "of_threads",
-          [](std::string name, std::int64_t capacity, bool in_order) {
-            return std::make_shared<QueueHandle>(std::move(name), capacity, -1, in_order);
+          [](std::string name, std::int64_t capacity, bool is_fifo) {
+            return std::make_shared<QueueHandle>(std::move(name), capacity, -1, is_fifo);
           },
-          py::arg("name"), py::arg("capacity"), py::arg("in_order") = true)
+          py::arg("name"), py::arg("capacity"), py::arg("is_fifo") = true)
       .def(
           "put",
           [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
@@ -182,6 +182,12 @@ void add_sessions(py::module_& module) {
              std::int64_t age_ns) { self.get(level, waited_ns, counts, nullptr, age_ns); },
           py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("age_ns") = -1)
       .def("begin", &QueueHandle::begin)
+      .def(
+          "sampled_functions",
+          [](QueueHandle& self, const std::string& loop_name, bool puts, const std::string& lines) {
+            self.sampled_functions(loop_name.c_str(), puts, lines);
+          },
+          py::arg("loop_name"), py::arg("puts"), py::arg("lines"))
       .def("sampled", &QueueHandle::sampled, py::arg("level"), py::arg("at_ns"))
       .def_property_readonly("name", &QueueHandle::name)
       .def_property_readonly("capacity", &QueueHandle::capacity);

@@ -1,4 +1,4 @@
-"""gymnasium's vectorised environments: each ``step()`` is a GetNext of the loop that trains on what it returns."""
+"""gymnasium's vectorised environments: each ``step()`` is a GetNext, what follows the training step."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ _SYNC, _ASYNC = "gymnasium.vector.sync_vector_env", "gymnasium.vector.async_vect
 RECORDED_AFTER = {_SYNC: "", _ASYNC: ""}
 
 
+_OVERLAP = (
+    "make env.step() cheaper, or step the environments side by side (AsyncVectorEnv) where they run one "
+    "after the other; more environments in each step also give more samples for a policy inference"
+)
+
+
 def _processes(envs: Any) -> int:
     return len(getattr(envs, "processes", ()))
 
 
-ADAPTER = RolloutAdapter("gymnasium", "env_step", processes=_processes)
+ADAPTER = RolloutAdapter("gymnasium", "env_step", _OVERLAP, processes=_processes)
 
 
 def record_every_loader() -> None:

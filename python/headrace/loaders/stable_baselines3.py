@@ -1,4 +1,4 @@
-"""stable-baselines3's vectorised environments: each ``step()`` is a GetNext; what the algorithm does is the step."""
+"""stable-baselines3's vectorised environments: each ``step()`` is a GetNext."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ _MODULE = "stable_baselines3.common.vec_env.base_vec_env"
 RECORDED_AFTER = {_MODULE: ""}
 
 
+_OVERLAP = (
+    "make env.step() cheaper, or step the environments side by side (SubprocVecEnv) where they run one after "
+    "the other; more environments in each step also give more samples for a policy inference"
+)
+
+
 def _processes(envs: Any) -> int:
     """Below the wrappers around it, a ``SubprocVecEnv`` has them."""
     while hasattr(envs, "venv"):
@@ -21,7 +27,7 @@ def _processes(envs: Any) -> int:
     return len(getattr(envs, "processes", ()))
 
 
-ADAPTER = RolloutAdapter("stable_baselines3", "env_step", processes=_processes)
+ADAPTER = RolloutAdapter("stable_baselines3", "env_step", _OVERLAP, processes=_processes)
 
 
 def record_every_loader() -> None:

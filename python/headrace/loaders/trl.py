@@ -1,4 +1,4 @@
-"""TRL's trainers that generate: each ``_prepare_inputs()`` is a GetNext, with generation, reward and weight sync in it.
+"""TRL's trainers that generate: each ``_prepare_inputs()`` is a GetNext, with what it calls as operators.
 
 Their queue between a rollout worker and the trainer (`AsyncGRPOTrainer`) is a queue of threads or processes.
 """
@@ -22,11 +22,14 @@ def _adapter(module: str, owner: str) -> RolloutAdapter:
     return RolloutAdapter(
         "trl",
         "rollout",
+        "generate beside the training: vLLM in server mode, or an asynchronous trainer (AsyncGRPOTrainer); "
+        "or train longer on each rollout (num_iterations)",
         (
             Part(module, owner, "_generate", "generation"),
             Part(module, owner, "_calculate_rewards", "reward"),
             Part(_WEIGHTS, "VLLMGeneration", "sync_weights", "weight_sync"),
         ),
+        behind=("transformers", "accelerate"),
     )
 
 

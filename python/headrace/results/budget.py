@@ -277,6 +277,9 @@ def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.Segme
         elif part.part == "checkpoints" and part.times > 1:
             part.cure = "write checkpoints beside the training (an asynchronous checkpoint), or less often"
             part.saves_s = part.seconds
+        elif part.part == "weight_sync" and part.times > 1:
+            part.cure = f"sync weights less often, or while generation goes on ({part.function})"
+            part.saves_s = part.seconds / 2
         elif part.part == "logging":
             part.cure = f"log less often, or from another thread ({part.function})"
             part.saves_s = part.seconds / 2

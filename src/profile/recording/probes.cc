@@ -102,8 +102,8 @@ void OperatorHandle::sampled_functions(std::string_view lines) noexcept {
 
 // --- queue ---
 
-QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, bool in_order)
-    : name_(std::move(name)), capacity_(capacity), loader_(loader), in_order_(in_order) {}
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, bool is_fifo)
+    : name_(std::move(name)), capacity_(capacity), loader_(loader), is_fifo_(is_fifo) {}
 
 QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge)
     : name_(std::move(name)), capacity_(capacity), loader_(loader), edge_(edge) {}
@@ -190,6 +190,16 @@ void QueueHandle::emptied() noexcept {
   ages_ = {};
 }
 
+OperatorHandle QueueHandle::loop_of(const char* name, bool puts) const {
+  // Threads that run the same function at different places of the graph are different operators.
+  const std::uint64_t place_key = std::hash<std::string_view>()(name_) * 2 + (puts ? 1 : 0);
+  return {name, puts ? "source" : "map", place_key, kIsWorkerLoop};
+}
+
+void QueueHandle::sampled_functions(const char* loop_name, bool puts, std::string_view lines) noexcept {
+  loop_of(loop_name, puts).sampled_functions(lines);
+}
+
 void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
                               const char* loop_name, std::int64_t age_ns) noexcept {
   ThreadContext* context = ThreadContext::recording();
@@ -199,10 +209,10 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   const std::int64_t now = Clock::now_ns();
   probe_.changed(level, now);
   if (is_put) {
-    if (in_order_) ages_.put(level, now);
+    if (is_fifo_) ages_.put(level, now);
     probe_.put(waited_ns, now, counts);
   } else {
-    const std::int64_t seen_ns = in_order_ ? ages_.take(now) : -1;
+    const std::int64_t seen_ns = is_fifo_ ? ages_.take(now) : -1;
     probe_.get(waited_ns, now, counts, age_ns >= 0 ? age_ns : seen_ns);
   }
   // Whose item it is, the stages say: the thread may be an event loop that serves all of them.
@@ -217,9 +227,7 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   if (place != metrics::Place::worker || back) return;
   // Between queue calls a thread is busy in a loop of its own, an operator named after the loop's function.
   if (worker.loop_cell() == nullptr && loop_name != nullptr) {
-    // Threads that run the same function at different places of the graph are different operators.
-    const std::uint64_t place_key = std::hash<std::string_view>()(name_) * 2 + (is_put ? 1 : 0);
-    OperatorHandle loop(loop_name, is_put ? "source" : "map", place_key, kIsWorkerLoop);
+    OperatorHandle loop = loop_of(loop_name, is_put);
     worker.rest_in(context->cell(loop.id_in(*context->session()), true), WorkerState::idle, now);
   }
   const bool producer = worker.puts_somewhere();

@@ -1,7 +1,7 @@
 """Libraries of reinforcement learning whose samples a method of an object makes inside the training loop.
 
-A library declares that method and the parts of it that are operators: `Part`. Each call of the method is a GetNext
-(`kit/every_next.py`), and each part an operator that runs inside it.
+Each call of the method is a GetNext (`kit/every_next.py`), and its parts that a library declares (`Part`) are
+operators that run inside it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,22 @@ class RolloutAdapter(Adapter):
         self,
         library: str,
         name: str,
+        overlapped_by: str,
         parts: tuple[Part, ...] = (),
         processes: Callable[[Any], int] | None = None,
+        widened_by: str = "",
+        behind: tuple[str, ...] = (),
     ) -> None:
-        """``name``: what a GetNext does, in the field's words. ``processes``: how many of its own make the
-        samples of an object; 0: the loop's thread."""
-        self.libraries = (library,)
+        """``name``: what a GetNext does, in the field's words. ``overlapped_by``: advice, what of the library
+        makes samples beside the training. ``processes``: how many of its own make the samples of an object;
+        0: the loop's thread. ``widened_by``: the parameter that sets their number, if more of them make
+        samples faster. ``behind``: other packages between the user's line and the library."""
+        self.libraries = (library, *behind)
         self._name = name
+        self._overlapped_by = overlapped_by
         self._parts = parts
         self._processes = processes
+        self._widened_by = widened_by
         self._timed: set[Part] = set()
 
     def detect(self, obj: object) -> int:
@@ -52,11 +59,15 @@ class RolloutAdapter(Adapter):
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         flags = _core.WRAPPED_OBJECT
-        if self._processes is not None and self._processes(obj):
+        notes = {"overlapped_by": self._overlapped_by}
+        if self._processes is not None and (processes := self._processes(obj)):
+            notes |= {"waits_for": "processes", "helpers": str(processes)}
+            if self._widened_by:
+                notes["own_workers"] = f"{self._widened_by}={processes}"
             flags |= _core.RUNS_OWN_WORKERS
         else:
             self._record_parts()
-        return Attachment(obj, source=_core.OperatorHandle(self._name, "source", 0, flags))
+        return _Rollouts(obj, _core.OperatorHandle(self._name, "source", 0, flags), notes)
 
     def _record_parts(self) -> None:
         for part in self._parts:
@@ -69,6 +80,16 @@ class RolloutAdapter(Adapter):
             else:
                 library = self.libraries[0]
                 warn_once(f"operator detail unavailable: {part.owner} of {library} has no {part.method}")
+
+
+class _Rollouts(Attachment):
+    def __init__(self, obj: Any, source: _core.OperatorHandle, notes: dict[str, str]) -> None:
+        super().__init__(obj, source=source)
+        self._notes = notes
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        for key, value in self._notes.items():
+            handle.note(key, value)
 
 
 class _OfThread(threading.local):

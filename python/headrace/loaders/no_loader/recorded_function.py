@@ -69,11 +69,17 @@ class RecordedFunction:
         self._inside[next(each for each in reversed(inside) if not each.is_part_of_caller)] += 1
         samples = self._inside.total()
         if samples == _SAMPLES or (samples > _SAMPLES and samples & (samples - 1) == 0):
-            self._lines = "".join(
-                f"{_shown(function.code)}\t{count / samples:.2f}\n"
-                for function, count in self._inside.most_common(_MAX_NAMED)
-                if count >= _WORTH_NAMING * samples and function is not own
-            )
+            called = Counter({each.code: count for each, count in self._inside.items() if each is not own})
+            self._lines = lines_of(called, samples)
+
+
+def lines_of(inside: Counter[CodeType], samples: int) -> str:
+    """The functions that took most of so many samples, for `OperatorHandle.sampled_functions`."""
+    return "".join(
+        f"{_shown(code)}\t{count / samples:.2f}\n"
+        for code, count in inside.most_common(_MAX_NAMED)
+        if count >= _WORTH_NAMING * samples
+    )
 
 
 def _shown(code: CodeType) -> str:

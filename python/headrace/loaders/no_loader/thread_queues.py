@@ -15,6 +15,7 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.no_loader import simple_queues
+from headrace.loaders.no_loader.functions_of_loops import FunctionsOfLoops
 from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.record import session as _session
 from headrace.record.get_next import BlockLoop
@@ -22,7 +23,8 @@ from headrace.record.operator import readable
 from headrace.record.session import kept_open, open_session
 
 _OWN = ("queue", "headrace")
-_CALLS = {queue.Queue.get.__code__, queue.Queue.put.__code__}
+_PUTS = {queue.Queue.put.__code__}
+_CALLS = {queue.Queue.get.__code__, *_PUTS}
 #: Sightings of a queue until it is recorded, and the most that are.
 _SEEN = 2
 _MAX = 32
@@ -36,7 +38,7 @@ class ThreadQueues:
     """The queues that the user's threads use. Nothing is recorded before the main thread takes from one."""
 
     def __init__(self, session: _core.Session | None = None) -> None:
-        """``session``: of queues that the user wrapped; None: queues that are found, if nothing else is recorded."""
+        """``session``: of queues that the user wrapped; None: of those that are found in stacks."""
         self.session = session
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -46,11 +48,13 @@ class ThreadQueues:
         self.sink: RecordedQueue | None = None
         self.loop: BlockLoop | None = None
         self.started: list[RecordedQueue] = []  # the same, for hooks: empty or not
+        self.functions = FunctionsOfLoops()
 
     def observe(self, frames: list[FrameType]) -> None:
         """``frames``: the innermost one of each thread."""
         for frame in frames:
             self._observe_frame(frame)
+            self.functions.observe(_stack(frame))
             if self._finds_simple:
                 self._find_simple(frame, frames)
 
@@ -127,14 +131,14 @@ class RecordedQueue:
     """One queue whose puts and gets are recorded, whichever thread calls them."""
 
     def __init__(
-        self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues, in_order: bool = True
+        self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues, is_fifo: bool = True
     ) -> None:
         room = max(0, maxsize)
-        self.handle = _core.QueueHandle.of_threads(readable(name), room, in_order)
+        self.handle = _core.QueueHandle.of_threads(readable(name), room, is_fifo)
         self._queues = queues
         self._in_loop = False
         self.hooks = _core.ThreadQueueHooks(
-            self.handle, room, queues.started, size, _loop_name, self._enter, self._leave
+            self.handle, room, queues.started, size, self._loop_name, self._enter, self._leave
         )
 
     def _enter(self) -> None:
@@ -148,6 +152,15 @@ class RecordedQueue:
         if queues.sink is self and queues.loop is not None:
             self._in_loop = queues.loop.begin()
 
+    def _loop_name(self) -> str:
+        """The name of the loop that has called a queue's hook."""
+        frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
+        if frame is None:
+            return "thread"
+        name = readable(frame.f_code.co_name)
+        self._queues.functions.loop_found(frame.f_code, self.handle, name, sys._getframe(1).f_code in _PUTS)
+        return name
+
     def _leave(self, item: Any, failed: bool) -> None:
         is_main = threading.get_ident() == threading.main_thread().ident
         if is_main and self._in_loop and self._queues.loop is not None:
@@ -159,8 +172,8 @@ class HookedQueue(RecordedQueue):
     """A ``queue.Queue`` with hooks of its own. It has a lock, within which levels are exact."""
 
     def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
-        in_order = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
-        super().__init__(name, recorded.maxsize, recorded._qsize, queues, in_order)
+        is_fifo = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
+        super().__init__(name, recorded.maxsize, recorded._qsize, queues, is_fifo)
         hooked, hooks = _core.HookedCall, self.hooks
         recorded._headrace_hooks = hooks
         with recorded.mutex:
@@ -189,12 +202,6 @@ class SimpleRecorder(RecordedQueue):
         with self._in_turn:
             self.hooks.did_get(item)
         self.hooks.after_get(item)
-
-
-def _loop_name() -> str:
-    """The name of the loop that has called a queue's hook."""
-    frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-    return readable(frame.f_code.co_name) if frame is not None else "thread"
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

@@ -11,6 +11,10 @@ from headrace.loaders.kit.rollouts import Part, RolloutAdapter
 
 _MODULE = "torchrl.collectors._base"
 _PARTS = (Part("torchrl.envs.common", "EnvBase", "step_and_maybe_reset", "env_step"),)
+_OVERLAP = (
+    "collect beside the training: MultiAsyncCollector, with more processes as long as cores are idle; or "
+    "make the environments' step cheaper"
+)
 
 
 def _processes(collector: Any) -> int:
@@ -21,7 +25,7 @@ class CollectorAdapter(RolloutAdapter):
     """A ``Collector``, and those with processes: ``MultiSyncCollector``, ``MultiAsyncCollector``."""
 
     def __init__(self) -> None:
-        super().__init__("torchrl", "rollout", _PARTS, _processes)
+        super().__init__("torchrl", "rollout", _OVERLAP, _PARTS, _processes, "num_workers")
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of(_MODULE, "BaseCollector")) else 0

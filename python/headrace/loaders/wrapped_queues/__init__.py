@@ -1,7 +1,7 @@
-"""``hr.wrap(queue)``: a queue of the user's own, between what generates samples and the loop that trains on them.
+"""``hr.wrap(queue)``: a queue of the user's own, between what generates samples and the loop that trains.
 
-The queue that comes back is the same object. Its puts and gets are recorded, whichever thread, coroutine or process
-makes them: `of_threads`, `of_coroutines`, `of_processes`.
+The queue that comes back is the same object. Its puts and gets are recorded, whichever thread, coroutine or
+process makes them: `of_threads`, `of_coroutines`, `of_processes`.
 """
 
 from __future__ import annotations

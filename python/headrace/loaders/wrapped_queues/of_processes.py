@@ -1,6 +1,6 @@
-"""A queue of ``multiprocessing``: processes generate and put, the process that wrapped the queue takes and trains.
+"""A queue of ``multiprocessing``: processes put, the one that wrapped the queue takes and trains.
 
-The queue's class becomes a subclass of its own, so that the queue is recorded in forked and in spawned processes.
+The queue's class becomes a subclass of its own, which forked and spawned processes record, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A ``queue.Queue`` between threads: its hooks are those that `headrace run` puts into the queues that it finds."""
+"""A ``queue.Queue`` between threads, with the hooks that `headrace run` puts into those that it finds."""
 
 from __future__ import annotations
 

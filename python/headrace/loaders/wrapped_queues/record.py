@@ -1,4 +1,4 @@
-"""What is recorded of a queue that coroutines or processes fill: a loader of one stage, and the queue behind it."""
+"""The record of a queue that coroutines or processes fill: a loader of one stage, and the queue behind it."""
 
 from __future__ import annotations
 

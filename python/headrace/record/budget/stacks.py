@@ -33,7 +33,7 @@ _FILES = {
     "/matplotlib/": "logging",
     "/logging/__init__.py": "logging",
 }
-#: What a name with a word of each says: the weights go to what generates (``sync_weights``, ``update_policy_weights_``).
+#: Names with a word of each: weights go to what generates (``sync_weights``, ``update_policy_weights_``).
 _SENDS = {"sync", "update", "broadcast", "push", "publish", "transfer", "send", "load"}
 _WEIGHTS = {"weights"}
 _TRAINING = {"train", "training", "trainer", "fit"}
