@@ -854,8 +854,9 @@ class BudgetPart:
     """A part of the run's wall clock, of one place in the program. All parts add up to it."""
 
     #: `steps`: of the training loop. `waits`: its GetNext. `startup`: before the first loop (imports, the
-    #: dataset), and first batches of epochs (workers start). `evaluation`, `checkpoints`, `logging`: by what
-    #: the loop's thread was in. `between_epochs`: anything else between two loops. `other`: the rest.
+    #: dataset), and first batches of epochs (workers start). `evaluation`, `checkpoints`, `logging`,
+    #: `weight_sync` (weights go to what generates samples): by what the loop's thread was in.
+    #: `between_epochs`: anything else between two loops. `other`: the rest.
     part: str = ""
     #: The loader that the part is of; null where it is of none.
     loader: str | None = None
