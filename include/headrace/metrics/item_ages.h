@@ -6,8 +6,8 @@
 
 namespace headrace::metrics {
 
-/// Keeps when each item was put, by its place in the queue. An item that was in the queue before the first call, or
-/// that was put with more than `kMaxItems` in the queue, has no known age.
+/// Keeps when each item was put, by its place in the queue. The age of an item is unknown if it was in the queue
+/// before the first call, or was put with more than `kMaxItems` in the queue.
 ///
 /// Not thread-safe: call it with the queue's own lock held. Never allocates.
 class ItemAges {

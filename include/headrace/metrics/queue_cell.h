@@ -32,7 +32,7 @@ struct alignas(64) QueueCell {
   LatencyHistogram put_wait;  ///< every put, 0 if there was room
   LatencyHistogram get_wait;
   LatencyHistogram item_age;  ///< from an item's put to its get, where that is known
-  WindowLog<5> windows;  ///< loop_puts, loop_gets, level_ns, empty_ns, full_ns
+  WindowLog<5> windows;       ///< loop_puts, loop_gets, level_ns, empty_ns, full_ns
 };
 
 }  // namespace headrace::metrics

@@ -114,8 +114,8 @@ class QueueHandle {
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
   bool taken_by_this_thread() const noexcept;
 
-  /// Which functions the threads of a loop spend their time in; see `OperatorHandle`. `puts`: the loop's first call of
-  /// this queue was a put.
+  /// Which functions the threads of a loop spend their time in; see `OperatorHandle`. `puts`: the loop's first
+  /// call of this queue was a put.
   void sampled_functions(const char* loop_name, bool puts, std::string_view lines) noexcept;
 
   /// True when the next put or get of this thread should bring the name of its loop.

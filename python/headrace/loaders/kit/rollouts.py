@@ -61,10 +61,10 @@ class RolloutAdapter(Adapter):
         flags = _core.WRAPPED_OBJECT
         notes = {"overlapped_by": self._overlapped_by}
         if self._processes is not None and (processes := self._processes(obj)):
-            notes |= {"waits_for": "processes", "helpers": str(processes)}
             if self._widened_by:
-                notes["own_workers"] = f"{self._widened_by}={processes}"
-            flags |= _core.RUNS_OWN_WORKERS
+                notes |= {"waits_for": "processes", "own_workers": f"{self._widened_by}={processes}"}
+            else:
+                flags |= _core.RUNS_OWN_WORKERS
         else:
             self._record_parts()
         return _Rollouts(obj, _core.OperatorHandle(self._name, "source", 0, flags), notes)

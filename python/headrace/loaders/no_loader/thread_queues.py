@@ -114,6 +114,11 @@ class ThreadQueues:
             return None
         return SimpleRecorder(simple, self._new(simple, frame), self)
 
+    def has_sink(self) -> bool:
+        """Whether the training loop's queue is known, also while its loop is just being opened."""
+        with self._starting:
+            return self.sink is not None
+
     def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
         with self._starting:

@@ -66,7 +66,7 @@ def watch() -> Iterator[float]:
                     said.add(candidate.function)
                     _say_iterated(candidate)
                 candidate = None
-    if queues.sink is not None:
+    if queues.has_sink():
         for _ in range(_QUEUE_SAMPLES):  # those further away from the loop
             yield sampler.pause_s()
             queues.observe(sampler.everywhere())
