@@ -1,6 +1,7 @@
 """`hr.wrap(queue)`: producers in threads, coroutines, forked and spawned processes."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import pickle
 import queue
@@ -140,3 +141,34 @@ def test_without_a_recording_the_queue_is_untouched(monkeypatch: pytest.MonkeyPa
     samples: queue.Queue[int] = queue.Queue()
     assert hr.wrap(samples) is samples
     assert "put" not in vars(samples)
+
+
+def poll(from_: Any, timeout: float) -> Any:
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return from_.get(timeout=timeout)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_gets_that_time_out_are_one_wait_with_the_one_that_follows(tmp_path: Path, kind: str) -> None:
+    bare: Any = queue.Queue(4) if kind == "threads" else multiprocessing.Queue(4)
+    samples = hr.wrap(bare, name="samples", run=tmp_path / "run")
+    starts = threading.Thread if kind == "threads" else multiprocessing.Process
+    starts(target=produce, args=(samples, 0.04, _STEPS), daemon=True).start()
+    for _ in range(_STEPS):
+        poll(samples, 0.01)
+        time.sleep(0.004)
+    report = samples.report()
+    assert report.profile.sink.steps == _STEPS
+    assert report.diagnosis.operator == "produce", str(report)
+    assert report.profile.sink.wait_share > 0.7
+
+
+def test_a_get_that_does_not_wait_is_no_wait(tmp_path: Path) -> None:
+    samples: Any = hr.wrap(queue.Queue(4), name="samples", run=tmp_path / "run")
+    threading.Thread(target=produce, args=(samples, 0.02, _STEPS), daemon=True).start()
+    for _ in range(200):
+        with contextlib.suppress(queue.Empty):
+            samples.get_nowait()
+        time.sleep(0.004)  # trains on what it has
+    assert samples.report().diagnosis.kind == "not_input_bound", str(samples.report())

@@ -142,6 +142,7 @@ class RecordedQueue:
         self.handle = _core.QueueHandle.of_threads(readable(name), room, is_fifo)
         self._queues = queues
         self._in_loop = False
+        self._blocks = True  #: whether the main thread's get waits for an item
         self.hooks = _core.ThreadQueueHooks(
             self.handle, room, queues.started, size, self._loop_name, self._enter, self._leave
         )
@@ -154,7 +155,7 @@ class RecordedQueue:
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
             if caller is not None:
                 queues.start(self, caller)
-        if queues.sink is self and queues.loop is not None:
+        if queues.sink is self and queues.loop is not None and self._blocks and not self._in_loop:
             self._in_loop = queues.loop.begin()
 
     def _loop_name(self) -> str:
@@ -169,8 +170,10 @@ class RecordedQueue:
     def _leave(self, item: Any, failed: bool) -> None:
         is_main = threading.get_ident() == threading.main_thread().ident
         if is_main and self._in_loop and self._queues.loop is not None:
+            if failed:
+                return  # it timed out, and the next get goes on waiting
             self._in_loop = False
-            self._queues.loop.end(queue.Empty if failed else StopIteration if item is None else None)
+            self._queues.loop.end(StopIteration if item is None else None)
 
 
 class HookedQueue(RecordedQueue):
@@ -179,13 +182,20 @@ class HookedQueue(RecordedQueue):
     def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
         is_fifo = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
         super().__init__(name, recorded.maxsize, recorded._qsize, queues, is_fifo)
+        self._size = recorded._qsize
         hooked, hooks = _core.HookedCall, self.hooks
         recorded._headrace_hooks = hooks
         with recorded.mutex:
             recorded._put = hooked(recorded._put, None, hooks.did_put)
             recorded._get = hooked(recorded._get, None, hooks.did_get)
         recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
-        recorded.get = hooked(recorded.get, hooks.before_get, hooks.after_get, hooks.get_failed)
+        self._no_wait = GetNoWait(recorded)
+        recorded.get = hooked(recorded.get, self._before_get, hooks.after_get, hooks.get_failed)
+
+    def _before_get(self, block: bool = True, timeout: float | None = None) -> None:
+        if threading.get_ident() == threading.main_thread().ident:
+            self._blocks = self._size() > 0 or (not self._no_wait.is_inside and waits(block, timeout))
+        self.hooks.before_get()
 
 
 class SimpleRecorder(RecordedQueue):
@@ -216,6 +226,28 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
             return
         yield frame
         frame = frame.f_back
+
+
+class GetNoWait(threading.local):
+    """Whether this thread is inside ``get_nowait()`` of a queue, which calls ``get()`` with a keyword."""
+
+    is_inside = False
+
+    def __init__(self, recorded: Any) -> None:
+        if "get_nowait" not in vars(recorded):  # else this is another thread's first access
+            hooked = _core.HookedCall
+            recorded.get_nowait = hooked(recorded.get_nowait, self._begin, self._end, self._end)
+
+    def _begin(self, *_: Any) -> None:
+        self.is_inside = True
+
+    def _end(self, *_: Any) -> None:
+        self.is_inside = False
+
+
+def waits(block: bool, timeout: float | None) -> bool:
+    """Whether a get with these arguments waits at an empty queue."""
+    return block and (timeout is None or timeout > 0)
 
 
 def name_in(found: Any, caller: FrameType) -> str:

@@ -73,7 +73,7 @@ class _Recorder:
         is_end = is_end_mark(item)
         self._record.begin_get(1)  # of get_nowait
         if not is_end:
-            self._record.did_get(self._size(), True)
+            self._record.did_get(self._size())
         self._record.end_get(StopIteration if is_end else None)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.no_loader.stack_samples import users_frame
+from headrace.loaders.no_loader.thread_queues import GetNoWait, waits
 from headrace.loaders.wrapped_queues.record import QueueRecord, is_end_mark, producer
 from headrace.record.operator import readable
 from headrace.record.session import enabled, join_run
@@ -41,7 +42,7 @@ def _install(queue: Any, recorder: _Recorder) -> None:
     names = {"__reduce__": reduced, "__module__": bare.__module__, "__qualname__": bare.__qualname__}
     queue.__class__ = type(bare.__name__, (bare,), names)
     queue.put = hooked(queue.put, recorder.before_put, recorder.after_put, recorder.after_put)
-    queue.get = hooked(queue.get, recorder.before_get, recorder.after_get, recorder.get_failed)
+    queue.get = hooked(queue.get, recorder.before_get, recorder.after_get)
     setattr(queue, _RECORDER, recorder)
 
 
@@ -70,6 +71,7 @@ class _Recorder:
         self._queue_size = getattr(queue, "qsize", None)
         self._is_empty = queue.empty
         self._thread = _OfThread()
+        self._no_wait = GetNoWait(queue)
         self._seen = 0  #: items in the queue when it was last looked at
         self._looked_ns = 0
         self._counted = False
@@ -87,28 +89,25 @@ class _Recorder:
             thread.handle, thread.pid = producer(self.loader, name), os.getpid()
         thread.handle.begin()
 
-    def before_get(self, *_: Any, **__: Any) -> None:
+    def before_get(self, block: bool = True, timeout: float | None = None) -> None:
         owned = self._of_owner()
         if owned is None:
             return
         if not self._counted:
             self._counted = True
             owned.has_producers(len(multiprocessing.active_children()))
-        owned.begin_get(self._look(owned, 0))
+        level = self._look(owned, 0)
+        if level > 0 or (not self._no_wait.is_inside and waits(block, timeout)):
+            owned.begin_get(level)
 
     def after_get(self, item: Any, *_: Any) -> None:
         owned = self._of_owner()
         if owned is None:
             return
         level = self._look(owned, 1)
-        if not is_end_mark(item):
-            owned.did_get(level, True)
-        owned.end_get(StopIteration if is_end_mark(item) else None)
-
-    def get_failed(self, *_: Any) -> None:
-        owned = self._of_owner()
-        if owned is not None:
-            owned.end_get(Exception)
+        is_end = is_end_mark(item)
+        owned.did_get(level, counts=not is_end)
+        owned.end_get(StopIteration if is_end else None)
 
     def _of_owner(self) -> QueueRecord | None:
         return self._owned if os.getpid() == self._owner else None

@@ -76,7 +76,7 @@ class QueueRecord:
 
     def begin_get(self, level: int) -> None:
         """The loop asks for an item, and the queue holds ``level``."""
-        if not self._is_open:  # else the last get was cancelled, and this one goes on waiting
+        if not self._is_open:  # else the last get timed out or was cancelled, and this one goes on waiting
             self._is_open = self._loop.begin()
             self._ready = level > 0
 
@@ -90,7 +90,8 @@ class QueueRecord:
         self._put_ns.append(put_ns)
         self._queue.put(level, waited_ns)
 
-    def did_get(self, level: int, counts: bool) -> None:
+    def did_get(self, level: int, counts: bool = True) -> None:
+        """``counts``: False for an end mark."""
         now = _core.OverlappingCalls.now_ns()
         age_ns = now - self._put_ns.popleft() if self._put_ns else -1
         self._queue.get(level, 0, counts, age_ns)
