@@ -22,6 +22,8 @@ import headrace as hr
 SCRIPTS = Path(__file__).parent / "libraries"
 #: Libraries whose loaders finish batches in the loop, behind the workers.
 FINISH_IN_LOOP = {"fastai", "torch_geometric"}
+#: Their first advice, a thread that loads ahead, is not what `--workers` sets in the script.
+NOT_APPLIED = {("rollout_threads", "in the loop"), ("rollout_processes", "in the loop")}
 #: Cases that a script has no form of: more environments do not make a step of all of them faster.
 LEFT_OUT = {("gymnasium", "too few workers"), ("rollout_coroutines", "in the loop")}
 
@@ -78,7 +80,13 @@ def judge(library: str, case: str, draw: Draw, errors: list[float]) -> bool:
     line = f"{library}, {case}: {'right' if is_right else f'WRONG, {found.kind} {found.cause}'}"
     line += f"; {1e3 * bare_s:.2f} ms, recorded {1e3 * recorded_s:.2f} ms"
     advice = next((each for each in found.advice if each.parameter and each.predicted_step_s), None)
-    if advice is not None and isinstance(advice.to, int) and advice.parameter != "prefetch_factor":
+    is_workers = (library, case) not in NOT_APPLIED
+    if (
+        advice is not None
+        and isinstance(advice.to, int)
+        and advice.parameter != "prefetch_factor"
+        and is_workers
+    ):
         then_s = run(script, {**draw.figures, "workers": advice.to}, None)
         errors.append(advice.predicted_step_s / then_s - 1)
         line += f"; {advice.parameter}={advice.to}: predicted {1e3 * advice.predicted_step_s:.2f} ms, "
