@@ -14,8 +14,6 @@ from typing import Any
 from headrace import _core
 from headrace.errors import UsageError
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
-from headrace.loaders.no_loader.thread_queues import name_in
-from headrace.loaders.wrapped_queues import of_threads
 from headrace.record.operator import readable
 from headrace.record.session import kept_open, not_recorded, open_session
 
@@ -51,11 +49,15 @@ class WholeQueueAdapter(Adapter):
             raise UsageError("watch=True needs a loader: iterate hr.wrap(iter(q.get, None), watch=True)")
         if "report" in vars(obj):
             return obj  # it is wrapped already
+        from headrace.loaders.no_loader.thread_queues import name_in  # needs multiprocessing
+
         shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
         try:
             session = open_session(run, rank)
             kept_open.add(session)
             if isinstance(obj, queue.Queue):
+                from headrace.loaders.wrapped_queues import of_threads
+
                 of_threads.record(obj, shown, session)
             elif isinstance(obj, _process_queues()):
                 from headrace.loaders.wrapped_queues import of_processes
