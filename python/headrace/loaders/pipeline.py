@@ -28,8 +28,8 @@ class PipelineAdapter(Adapter):
     def most_batches(self, obj: Any) -> int:
         return 1 if obj._copied_by_last() else sys.maxsize
 
-    def recorded_name(self, obj: Any) -> str:
-        return str(obj._record.called)
+    def handle_of(self, obj: Any) -> Any:
+        return obj._recorded()
 
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool

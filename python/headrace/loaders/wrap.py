@@ -312,11 +312,9 @@ def bare(obj: Any) -> Any:
     return obj
 
 
-def recorded_name(obj: Any) -> str:
-    """The name under which loops over what `wrap` returned are recorded; "": it is nothing of that kind."""
-    if isinstance(obj, Wrapped):
-        return str(obj._headrace.handle.name)
-    return adapter_for(obj).recorded_name(obj)
+def handle_of(obj: Any) -> _core.LoaderHandle | None:
+    """The record of what `wrap` returned; None: it is nothing of that kind."""
+    return obj._headrace.handle if isinstance(obj, Wrapped) else adapter_for(obj).handle_of(obj)
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:

@@ -152,12 +152,7 @@ class Pipeline(Generic[T]):
     # --- running ---
 
     def __iter__(self) -> Iterator[T]:
-        if enabled() and self._record.session is None:
-            self._record.open()
-            if self._native is not None and self._native.passes == 0:
-                self._record.take(
-                    self._native
-                )  # built by `names` or `set_workers`, before there was a record
+        self._open_record()
         native = self._native_now()
         if self._record.handle is not None:
             live_parameters.begins(self._record.handle, self._settable)
@@ -221,6 +216,19 @@ class Pipeline(Generic[T]):
         return self._record.report(epoch)
 
     # --- the rest ---
+
+    def _open_record(self) -> None:
+        if enabled() and self._record.session is None:
+            self._record.open()
+            if self._native is not None and self._native.passes == 0:
+                # Built by `names` or `set_workers`, before there was a record.
+                self._record.take(self._native)
+
+    def _recorded(self) -> _core.LoaderHandle | None:
+        """Its record, also before the first pass."""
+        self._open_record()
+        self._native_now(for_iteration=False)
+        return self._record.handle
 
     def _settable(self) -> live_parameters.Settable:
         """Its threads' workers and capacities, also while it runs. What a process draws is not seen."""

@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from headrace.common.loader_names import unnumbered
 from headrace.common.plain import error_line, typed_error_line
 from headrace.common.sampling_thread import run_steps
 from headrace.errors import Error, UsageError
-from headrace.loaders.wrap import recorded_name, wrap
+from headrace.loaders.wrap import handle_of, wrap
 from headrace.predict.comparison import Comparison
 from headrace.predict.search import Candidate, Changes, Measured, Proposals, Trial, value_of
 from headrace.record import live_parameters
@@ -64,25 +65,28 @@ class Autopilot(Pilot):
         """everything: all loaders, not only those that `add` names."""
         self.everything = everything
         self.allowed = frozenset(allowed)
-        self._names: set[str] = set()
-        self._flights: dict[str, _Flight] = {}
+        self._wanted: weakref.WeakSet[_core.LoaderHandle] = weakref.WeakSet()
+        self._flights: dict[object, _Flight] = {}
 
-    def add(self, name: str) -> None:
-        """The loader that is recorded under this name."""
-        self._names.add(unnumbered(name))
+    def add(self, handle: _core.LoaderHandle) -> None:
+        """This loader."""
+        self._wanted.add(handle)
 
     def wants(self, handle: _core.LoaderHandle) -> bool:
-        return handle.id >= 0 and (self.everything or unnumbered(handle.name) in self._names)
+        return handle.id >= 0 and (self.everything or handle in self._wanted)
 
     def begins(self, loader: Settable) -> None:
-        name = unnumbered(loader.handle.name)
-        flight = self._flights.get(name)
+        key = loader.key or unnumbered(loader.handle.name)
+        flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[name] = _Flight(self.allowed)
+            flight = self._flights[key] = _Flight(self.allowed)
         flight.begins(loader)
+        self._wanted.add(loader.handle)  # it may have another record now
 
     def failed(self, handle: _core.LoaderHandle, why: str) -> None:
-        self._flights[unnumbered(handle.name)].failed(why)
+        for flight in self._flights.values():
+            if flight.is_of(handle):
+                flight.failed(why)
 
     def look_on(self) -> Iterator[float]:
         while live_parameters.pilot_of_process() is self:
@@ -133,6 +137,9 @@ class _Flight:
             elif earlier is None or earlier.handle is not loader.handle:
                 self._segment_begins(loader)
             self._set(loader)
+
+    def is_of(self, handle: _core.LoaderHandle) -> bool:
+        return self._loader is not None and self._loader.handle is handle
 
     def failed(self, why: str) -> None:
         with self._lock:
@@ -426,10 +433,11 @@ def autopilot(
     if not enabled():
         return loader
     pilot = _start(everything=False, allowed=allowed)
-    known = recorded_name(loader) if name is None and run is None and rank is None else ""
-    wrapped = loader if known else wrap(loader, name=name, run=run, rank=rank)
-    if pilot is not None:
-        pilot.add(known or recorded_name(wrapped))
+    is_named = name is not None or run is not None or rank is not None
+    wrapped = wrap(loader, name=name, run=run, rank=rank) if is_named or handle_of(loader) is None else loader
+    handle = handle_of(wrapped)
+    if pilot is not None and handle is not None:
+        pilot.add(handle)
     return wrapped
 
 

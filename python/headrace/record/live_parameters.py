@@ -31,6 +31,8 @@ class Settable:
     #: Why a parameter must stay as it is, by the facts of a recording (`Profile.settings`); "": it need not.
     #: By any thread, later too. allowed: what the user allows, of "random", "sampler".
     refused: Callable[[str, dict[str, str], frozenset[str]], str] = field(default=lambda *_: "")
+    #: What is the same for all loops over it, also where it is made anew; None: its name.
+    key: object = None
     #: Batches of a loop; None: unknown.
     length: int | None = None
     #: Makes another record for the steps from now on, and returns it; None: they stay in one.

@@ -154,13 +154,8 @@ class Adapter(ABC):
         return sys.maxsize
 
     def handle_of(self, obj: Any) -> _core.LoaderHandle | None:
-        """Of an object that `as_instance` made: its record."""
+        """Of an object that `as_instance` made, or that records itself: its record; None: it has none."""
         return None
-
-    def recorded_name(self, obj: Any) -> str:
-        """The name under which loops over ``obj`` are recorded; "": not by its own record."""
-        handle = self.handle_of(obj)
-        return "" if handle is None else str(handle.name)
 
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool

@@ -86,6 +86,7 @@ def _settable(loader: Any, record: loaders.Record) -> Settable:
         record.handle,
         {"num_workers": partial(_set_workers, own), "prefetch_factor": partial(_set_window, own)},
         partial(_refused, weakref.ref(loader), in_process),
+        record,
         length_of(loader),
         record.renew,
     )
