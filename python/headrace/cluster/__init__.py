@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.cluster import _engines, _files, _merge, _step_parts, _summary
@@ -29,6 +29,7 @@ from headrace.cluster._diagnosis import JobDiagnosis, diagnose
 from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._links import Links
 from headrace.cluster._stages import Stages, listed, stages_of
+from headrace.common.page import HasPage
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
@@ -43,7 +44,7 @@ __all__ = ["Cluster", "JobDiagnosis"]
 _MAX_LINKS = 1000
 
 
-class Cluster:
+class Cluster(HasPage):
     """The ranks of a job. Immutable once loaded; any thread may use it."""
 
     def __init__(
@@ -376,19 +377,11 @@ class Cluster:
 
         return text_of(self, width)
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """One page that opens offline: verdict, heat map of ranks against steps, the latest ranks."""
+    def _page(self) -> str:
+        """Verdict, heat map of ranks against steps, the latest ranks."""
         from headrace.cluster._text import page_of, worst_of
 
-        page = _core.cluster_page(self._columns, worst_of(self), page_of(self)) + "\n"
-        if path is None:
-            return page
-        Path(path).write_text(page, encoding="utf-8")
-        return None
+        return _core.cluster_page(self._columns, worst_of(self), page_of(self))
 
     def timeline(
         self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any

@@ -16,18 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from headrace import _core
 from headrace.cluster import _engines, _fleet_jobs, _summary
 from headrace.cluster._cache import Cache
+from headrace.common.page import HasPage
 from headrace.errors import Error, UsageError
 from headrace.traces.table import Table
 
 _HOUR_S = 3600
 
 
-class Fleet:
+class Fleet(HasPage):
     """The jobs of a fleet. Immutable once loaded; any thread may use it."""
 
     def __init__(
@@ -179,19 +180,11 @@ class Fleet:
 
         return text_of(self, width)
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """One page that opens offline: hours lost, by cause, and the jobs that lose most."""
+    def _page(self) -> str:
+        """Hours lost, by cause, and the jobs that lose most."""
         from headrace.cluster._fleet_text import page_of
 
-        page = page_of(self) + "\n"
-        if path is None:
-            return page
-        Path(path).write_text(page, encoding="utf-8")
-        return None
+        return page_of(self)
 
     def __len__(self) -> int:
         return len(self._summaries)

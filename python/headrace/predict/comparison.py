@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 from headrace import _core
+from headrace.common.page import HasPage
 from headrace.errors import UsageError
 from headrace.results.report import Report
 
@@ -50,7 +51,7 @@ class Change:
     b: Any
 
 
-class Comparison:
+class Comparison(HasPage):
     """Two runs, or two sets of runs. ``print(comparison)`` is the text. Immutable."""
 
     def __init__(self, a: Sequence[Report], b: Sequence[Report], names: tuple[str, str] = ("A", "B")) -> None:
@@ -123,18 +124,8 @@ class Comparison:
         """The comparison for people, no line wider than ``width`` columns (at least 40)."""
         return self._compared.text(int(width), bool(color))
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """One page that opens offline: written to ``path``, or returned without one."""
-        page = self._compared.html() + "\n"
-        if path is None:
-            return page
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-            file.write(page)
-        return None
+    def _page(self) -> str:
+        return self._compared.html()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data."""

@@ -7,10 +7,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, overload
+from typing import Any
 
 from headrace import _core
 from headrace.common.owned_folder import OwnedFolder
+from headrace.common.page import HasPage
 from headrace.errors import Error, UsageError
 from headrace.loaders.wrap import wrap
 from headrace.pipeline._stages import whole
@@ -32,7 +33,7 @@ from headrace.traces.table import Table
 from headrace.traces.table_text import seconds
 
 
-class Tuned:
+class Tuned(HasPage):
     """What `tune` found. ``print(result)`` is the text. Immutable."""
 
     def __init__(self, outcome: Outcome, took_s: float) -> None:
@@ -103,21 +104,9 @@ class Tuned:
         record = self._record()
         return f"{record.headline}\n{record.about}\n\n{self._shown().to_text(width)}\n"
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """One page with a chart of predicted against measured steps; opens offline.
-
-        Written to ``path``, or returned without one.
-        """
-        page = self._record().html(True) + "\n"
-        if path is None:
-            return page
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-            file.write(page)
-        return None
+    def _page(self) -> str:
+        """A chart of predicted against measured steps."""
+        return self._record().html(True)
 
     def save(self, path: str | os.PathLike[str], of: str = "") -> None:
         """Write a JSON document, which ``headrace view`` shows. of: what was tuned, in a few words."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace.common.page import HasPage
 from headrace.errors import Error, UsageError
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
@@ -24,7 +25,7 @@ def segments_of(session: _core.Session) -> tuple[str, ...]:
     return session.live_path, os.path.join(session.run, f"rank{session.rank}.hrseg")  # noqa: PTH118
 
 
-class Report:
+class Report(HasPage):
     """A profile, its diagnosis and its step trace. ``print(report)`` is the text.
 
     Immutable; the diagnosis is computed from the profile alone, so a loaded report does not change.
@@ -238,21 +239,9 @@ class Report:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
         return self._parsed.text(int(width), bool(color))
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """The report as one page that opens offline: written to ``path``, or returned without one.
-
-        It contains no paths and no host name; docs/report.md explains its parts.
-        """
-        page = self._parsed.html(True, self._segment()) + "\n"
-        if path is None:
-            return page
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-            file.write(page)
-        return None
+    def _page(self) -> str:
+        """Its parts: docs/report.md."""
+        return self._parsed.html(True, self._segment())
 
     def _segment(self) -> str:
         """Where the segment is now; "" if there is none."""

@@ -13,16 +13,15 @@ Columns and how to read them: docs/memory.md.
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import overload
 
 from headrace import _core
+from headrace.common.page import HasPage
 from headrace.errors import UsageError
 from headrace.traces.table import Table
 from headrace.traces.table_text import counted
 
 
-class MemorySnapshot:
+class MemorySnapshot(HasPage):
     """A memory snapshot, read into columns. Immutable; any thread may use it.
 
     Sizes are bytes, times Unix nanoseconds. Tables have a row per device, or several.
@@ -88,19 +87,11 @@ class MemorySnapshot:
             raise UsageError(f"over_time needs a moment at least, not {moments}, and {places} places")
         return Table(self._snapshot.over_time(moments, places))
 
-    @overload
-    def to_html(self, path: str | os.PathLike[str]) -> None: ...
-    @overload
-    def to_html(self, path: None = None) -> str: ...
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """One page that opens offline: the finding, memory over the events by who holds it, the tables."""
+    def _page(self) -> str:
+        """The finding, memory over the events by who holds it, the tables."""
         from headrace.traces.memory_page import memory_page
 
-        page = memory_page(self) + "\n"
-        if path is None:
-            return page
-        Path(path).write_text(page, encoding="utf-8")
-        return None
+        return memory_page(self)
 
     def __repr__(self) -> str:
         events = counted(self._snapshot.events, "event")

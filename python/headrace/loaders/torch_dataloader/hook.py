@@ -20,7 +20,7 @@ from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.kit.relay import FED_BY_THREAD
-from headrace.loaders.torch_dataloader import draws, live, loaders, outer_loops, own_loops, queues
+from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
 from headrace.loaders.torch_dataloader.first_draw import sampler_of, time_first_draw
 from headrace.loaders.torch_dataloader.keras import users_dataset
 from headrace.loaders.torch_dataloader.operators import instrument
@@ -324,6 +324,8 @@ def _attach(iterator: Any, start: _Start) -> None:
         )
         own[_AROUND] = start.around
         if live_parameters.is_piloted(start.handle):
+            from headrace.loaders.torch_dataloader import draws
+
             draws.look(iterator._dataset_fetcher, iterator._dataset, start.handle.id)
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
@@ -400,6 +402,8 @@ def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
 def _look_at_draws(iterator: Any, handle: _core.LoaderHandle) -> None:
     watch_draws(iterator, handle.id)
     if live_parameters.is_piloted(handle):
+        from headrace.loaders.torch_dataloader import draws
+
         draws.look_at_sampler(iterator, handle.id)
     time_first_draw(iterator, handle)
 
@@ -454,6 +458,8 @@ def patch_class() -> None:
 
 
 def _patch_loops() -> None:
+    from headrace.loaders.torch_dataloader import live
+
     live.patch(_classes())
 
 

@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.torch_dataloader import draws, queues
+from headrace.loaders.torch_dataloader import queues
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
 
@@ -72,6 +72,8 @@ class WorkerStart:
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
                 if self.looks and not hasattr(fetcher, "dataset_iter"):
+                    from headrace.loaders.torch_dataloader import draws
+
                     draws.look(fetcher, info.dataset, loader, info)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
