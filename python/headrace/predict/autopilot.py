@@ -29,7 +29,7 @@ from headrace.record.session import enabled, phased_loops
 from headrace.results import autopilot_record
 from headrace.results.figures import ParameterChange
 from headrace.results.report import Report
-from headrace.watch.random_state import global_generators, state_of
+from headrace.watch.random_state import global_generators, raw_state_of
 
 T = TypeVar("T")
 
@@ -390,8 +390,8 @@ def _exposed(report: Report, length: int) -> float:
     return 1 - sink.compute_s / whole_s if whole_s > 0 else 0.0
 
 
-def _states() -> list[str | None]:
-    return [state_of(one) for _, one in global_generators()]
+def _states() -> list[object]:
+    return [raw_state_of(one) for _, one in global_generators()]
 
 
 def _ms(time_s: float | None) -> str:

@@ -28,7 +28,7 @@ def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
         if id(value) in seen or value is None or isinstance(value, (str, bytes, int, float, bool, type)):
             continue
         seen.add(id(value))
-        if state_of(value) is not None:
+        if raw_state_of(value) is not None:
             yield name, value
         elif depth < _DEEPEST:
             pending.extend((*one, depth + 1) for one in _inside(name, value))
@@ -43,22 +43,25 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}.{key}", one) for key, one in list(attributes.items()))
 
 
-def state_of(generator: Any) -> str | None:
-    """A hash of where a generator is; None for anything else."""
+def raw_state_of(generator: Any) -> Any:
+    """Where a generator is, to be compared; None for anything else. Takes microseconds."""
     numpy = sys.modules.get("numpy")
     torch = sys.modules.get("torch")
-    state: Any
     if isinstance(generator, random.Random):
-        state = generator.getstate()
-    elif numpy is not None and isinstance(generator, numpy.random.Generator):
-        state = generator.bit_generator.state
-    elif numpy is not None and isinstance(generator, numpy.random.RandomState):
-        state = [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
-    elif torch is not None and isinstance(generator, torch.Generator):
-        state = generator.get_state().numpy().tobytes()
-    else:
-        return None
-    return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
+        return generator.getstate()
+    if numpy is not None and isinstance(generator, numpy.random.Generator):
+        return repr(generator.bit_generator.state)
+    if numpy is not None and isinstance(generator, numpy.random.RandomState):
+        return [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
+    if torch is not None and isinstance(generator, torch.Generator):
+        return generator.get_state().numpy().tobytes()
+    return None
+
+
+def state_of(generator: Any) -> str | None:
+    """A hash of where a generator is; None for anything else."""
+    state = raw_state_of(generator)
+    return None if state is None else hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
 
 def global_generators() -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
-from headrace.watch.random_state import generators_of, global_generators, state_of
+from headrace.watch.random_state import generators_of, global_generators, raw_state_of
 
 #: Facts of the record: that somebody looked; names of generators; that the dataset asked for its worker.
 LOOKED = "draws_looked_at"
@@ -22,20 +22,22 @@ _FIRST = 32
 _LATER = 64
 
 
-def look(fetcher: Any, dataset: Any, loader: int, info: Any = None) -> None:
-    """At the batches that ``fetcher`` is about to fetch. info: the worker's, in one. Never raises."""
+def look(fetcher: Any, dataset: Any, loader: int, again: bool, info: Any = None) -> None:
+    """At the batches that ``fetcher`` is about to fetch. again: earlier loops were looked at, so only some.
+    info: the worker's, in one. Never raises."""
     try:
-        _Look(fetcher, dataset, loader, info)
+        _Look(fetcher, dataset, loader, 0 if again else _FIRST, info)
     except Exception:  # without the fact that somebody looked, nothing is changed
         pass
 
 
 class _Look:
-    def __init__(self, fetcher: Any, dataset: Any, loader: int, info: Any) -> None:
+    def __init__(self, fetcher: Any, dataset: Any, loader: int, first: int, info: Any) -> None:
+        self._first = first
         self._dataset = dataset
         self._loader = loader
         self._fetched = 0
-        self._states: dict[str, str | None] = {}
+        self._states: dict[str, Any] = {}
         fetcher.__dict__["fetch"] = _core.HookedCall(fetcher.fetch, self._before, self._after)
         if info is not None:
             _note_questions(info, loader)
@@ -53,11 +55,11 @@ class _Look:
             _core.note(self._loader, RANDOM, ", ".join(sorted(moved)[:4]))
 
     def _looks(self) -> bool:
-        return self._fetched < _FIRST or self._fetched % _LATER == 0
+        return self._fetched < self._first or self._fetched % _LATER == _LATER - 1
 
 
-def _states(dataset: Any) -> dict[str, str | None]:
-    return {name: state_of(one) for name, one in (*global_generators(), *generators_of(dataset))}
+def _states(dataset: Any) -> dict[str, Any]:
+    return {name: raw_state_of(one) for name, one in (*global_generators(), *generators_of(dataset))}
 
 
 def _note_questions(info: Any, loader: int) -> None:
@@ -125,8 +127,8 @@ class _LookedSampler:
         return getattr(self._drawn, name)
 
 
-def _global_states() -> dict[str, str | None]:
-    return {name: state_of(one) for name, one in global_generators()}
+def _global_states() -> dict[str, Any]:
+    return {name: raw_state_of(one) for name, one in global_generators()}
 
 
 def fingerprint(dataset: Any) -> Callable[[], str]:

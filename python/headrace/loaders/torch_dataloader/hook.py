@@ -154,6 +154,7 @@ class _Start:
             has_init=init is not None,
             watched_as=self.handle.name if tells_random(self.handle.id) else None,
             looks=live_parameters.is_piloted(self.handle),
+            looked=self.handle.steps > 0,
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
@@ -326,7 +327,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         if live_parameters.is_piloted(start.handle):
             from headrace.loaders.torch_dataloader import draws
 
-            draws.look(iterator._dataset_fetcher, iterator._dataset, start.handle.id)
+            draws.look(iterator._dataset_fetcher, iterator._dataset, start.handle.id, start.handle.steps > 0)
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
         _look_at_draws(iterator, start.handle)  # in its first GetNext

@@ -27,11 +27,12 @@ class WorkerStart:
         has_init: bool = False,
         watched_as: str | None = None,
         looks: bool = False,
+        looked: bool = False,
     ) -> None:
         """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part.
 
         ``watched_as``: the loader's name, if its data is watched. ``looks``: whether its draws depend on the
-        number of workers is looked at.
+        number of workers is looked at; ``looked``: it was in earlier loops.
         """
         self.live_path = live_path
         self.loader = loader
@@ -40,6 +41,7 @@ class WorkerStart:
         self.has_init = has_init
         self.watched_as = watched_as
         self.looks = looks
+        self.looked = looked
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -74,7 +76,7 @@ class WorkerStart:
                 if self.looks and not hasattr(fetcher, "dataset_iter"):
                     from headrace.loaders.torch_dataloader import draws
 
-                    draws.look(fetcher, info.dataset, loader, info)
+                    draws.look(fetcher, info.dataset, loader, self.looked, info)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
             except Exception:
