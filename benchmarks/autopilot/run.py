@@ -77,7 +77,7 @@ class Program:
         tune = [sys.executable, "-m", "headrace", "tune", "--in-place", "--steps", "60", "--budget", "60s"]
         tune += ["-o", str(out), str(SCRIPT), given, "/dev/null"]
         subprocess.run(tune, capture_output=True, check=False)
-        return dict(json.loads(out.read_text())["changed"]) if out.exists() else {}
+        return dict(json.loads(out.read_text())["tuning"]["changed"]) if out.exists() else {}
 
 
 def last_step(found: dict[str, Any]) -> float:
