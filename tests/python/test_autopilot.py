@@ -269,6 +269,18 @@ def test_in_the_program(tmp_path: Path) -> None:
     assert hr.Report.load(tmp_path / "own").profile.autopilot[0].outcome == "kept"
 
 
+def test_what_is_allowed_is_of_one_loader(tmp_path: Path) -> None:
+    classes = "class Own(Images):\n    def item(self, i):\n        return torch.rand(4) + i"
+    make = MAKE.replace("Images()", "Own()")
+    before = f"import headrace as hr; {make}; first = hr.autopilot(loader, allow='random'); {make}"
+    before += f"; loader = hr.autopilot(loader, run={str(tmp_path / 'own')!r})"
+    script = tmp_path / "own.py"
+    script.write_text(program(before, classes, epochs=3))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "num_workers stays as it is: its dataset draws random numbers" in done.stderr
+
+
 def test_a_pipeline_is_set_while_it_runs(tmp_path: Path) -> None:
     script = tmp_path / "pipeline.py"
     script.write_text(

@@ -30,7 +30,7 @@ struct LoopTotals {
   std::uint64_t device_steps = 0;  ///< with marks in the device's queue
   double device_s = 0;             ///< how long the device worked on them
   double device_host_s = 0;        ///< compute of the same steps
-  double stalled_s = 0;            ///< how long the GetNext that goes on has lasted; 0: there is none
+  double stalled_s = 0;            ///< how long the current GetNext has lasted; 0: none
   /// The last minute of loop time, or its last 512 steps where these are shorter, and the wait in it.
   double recent_s = 0;
   double recent_wait_s = 0;

@@ -28,11 +28,6 @@ class Metric(NamedTuple):
     #: A mean for tools without histograms.
     only_scalar: bool = False
 
-    @property
-    def unit(self) -> str:
-        """As OpenTelemetry writes it."""
-        return "s" if "seconds" in self.name else "1"
-
 
 class LiveMetric(NamedTuple):
     """Of a loop as it is now, which no report has."""
@@ -43,16 +38,17 @@ class LiveMetric(NamedTuple):
     counts: bool = False
     only_scalar: bool = False
 
-    @property
-    def unit(self) -> str:
-        return "s" if "seconds" in self.name else "1"
-
 
 class Sample(NamedTuple):
     metric: Metric | LiveMetric
     #: ``loader`` and ``rank`` first.
     labels: Labels
     value: float
+
+
+def unit_of(metric: Metric | LiveMetric) -> str:
+    """As OpenTelemetry has it."""
+    return "s" if "seconds" in metric.name else "1"
 
 
 def samples(report: Report, recent: Report | None = None, live: LoopLive | None = None) -> Iterator[Sample]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.export._histograms import BOUNDS, HISTOGRAMS, Buckets, Histogram, new_values
-from headrace.export._metrics import LIVE_METRICS, METRICS, LiveMetric, Metric, samples
+from headrace.export._metrics import LIVE_METRICS, METRICS, LiveMetric, Metric, samples, unit_of
 from headrace.export._recorded import Reading, RecordedReports
 from headrace.results.report import Report
 
@@ -60,7 +60,8 @@ def opentelemetry(
         if metric.only_scalar:
             continue
         create = meter.create_observable_counter if metric.counts else meter.create_observable_gauge
-        create(f"headrace.{metric.name}", [read.callback(metric)], unit=metric.unit, description=metric.says)
+        name, unit = f"headrace.{metric.name}", unit_of(metric)
+        create(name, [read.callback(metric)], unit=unit, description=metric.says)
 
 
 class _Reading:

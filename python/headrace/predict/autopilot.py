@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,8 @@ from typing import TypeVar
 from headrace import _core
 from headrace.common.launcher import speaks_for_job
 from headrace.common.loader_names import unnumbered
-from headrace.common.plain import error_line, typed_error_line
+from headrace.common.messages import say
+from headrace.common.plain import typed_error_line
 from headrace.common.sampling_thread import run_steps
 from headrace.errors import Error, UsageError
 from headrace.loaders.wrap import handle_of, wrap
@@ -29,7 +29,7 @@ from headrace.record.session import enabled, phased_loops
 from headrace.results import autopilot_record
 from headrace.results.figures import ParameterChange
 from headrace.results.report import Report
-from headrace.watch.random_state import global_generators, raw_state_of
+from headrace.watch.random_state import global_states
 
 T = TypeVar("T")
 
@@ -61,27 +61,28 @@ _LOOK_S = 0.003
 class Autopilot(Pilot):
     """That of a process. Loops begin on the program's threads; all else is on one of its own."""
 
-    def __init__(self, everything: bool, allowed: Iterable[str]) -> None:
-        """everything: all loaders, not only those that `add` names."""
-        self.everything = everything
-        self.allowed = frozenset(allowed)
-        self._wanted: weakref.WeakSet[_core.LoaderHandle] = weakref.WeakSet()
+    def __init__(self) -> None:
+        #: What it may do beside, with loaders that `add` does not name; None: it sets nothing of them.
+        self.elsewhere: frozenset[str] | None = None
+        self._added: weakref.WeakKeyDictionary[_core.LoaderHandle, frozenset[str]]
+        self._added = weakref.WeakKeyDictionary()
         self._flights: dict[object, _Flight] = {}
 
-    def add(self, handle: _core.LoaderHandle) -> None:
-        """This loader."""
-        self._wanted.add(handle)
+    def add(self, handle: _core.LoaderHandle, allowed: Iterable[str]) -> None:
+        """This loader. allowed: what it may do beside with it."""
+        self._added[handle] = frozenset(allowed)
 
     def wants(self, handle: _core.LoaderHandle) -> bool:
-        return handle.id >= 0 and (self.everything or handle in self._wanted)
+        return handle.id >= 0 and (self.elsewhere is not None or handle in self._added)
 
     def begins(self, loader: Settable) -> None:
+        allowed = self._added.get(loader.handle, self.elsewhere or frozenset())
         key = loader.key or unnumbered(loader.handle.name)
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[key] = _Flight(self.allowed)
+            flight = self._flights[key] = _Flight(allowed)
         flight.begins(loader)
-        self._wanted.add(loader.handle)  # it may have another record now
+        self._added[loader.handle] = allowed  # it may have another record now
 
     def failed(self, handle: _core.LoaderHandle, why: str) -> None:
         for flight in self._flights.values():
@@ -205,12 +206,12 @@ class _Flight:
         """The loop waits, so what draws meanwhile are the loader's threads."""
         handle = loader.handle
         for _ in range(_LOOKS if self._looks < _MOST_LOOKS else 0):
-            steps, before = handle.steps, _states()
+            steps, before = handle.steps, global_states()
             if not handle.in_next[0]:
                 yield _LOOK_S
                 continue
             yield _LOOK_S
-            moved = _states() != before
+            moved = global_states() != before
             if handle.in_next[0] and handle.steps == steps:
                 self._looks += 1
                 self._draws += moved
@@ -390,20 +391,8 @@ def _exposed(report: Report, length: int) -> float:
     return 1 - sink.compute_s / whole_s if whole_s > 0 else 0.0
 
 
-def _states() -> list[object]:
-    return [raw_state_of(one) for _, one in global_generators()]
-
-
 def _ms(time_s: float | None) -> str:
     return "?" if time_s is None else f"{time_s * 1e3:.4g} ms"
-
-
-def say(line: str) -> None:
-    """On stderr, if it is open."""
-    try:
-        sys.stderr.write(f"headrace: {error_line(line)}\n")
-    except (AttributeError, OSError, ValueError):
-        pass
 
 
 def autopilot(
@@ -432,12 +421,12 @@ def autopilot(
     check_allowed(allowed)
     if not enabled():
         return loader
-    pilot = _start(everything=False, allowed=allowed)
+    pilot = _start()
     is_named = name is not None or run is not None or rank is not None
     wrapped = wrap(loader, name=name, run=run, rank=rank) if is_named or handle_of(loader) is None else loader
     handle = handle_of(wrapped)
     if pilot is not None and handle is not None:
-        pilot.add(handle)
+        pilot.add(handle, allowed)
     return wrapped
 
 
@@ -451,19 +440,18 @@ def check_allowed(allowed: Iterable[str]) -> None:
 def start_below_run() -> None:
     """In a program below ``headrace run --autopilot``: all of its loaders."""
     allowed = live_parameters.allowed_in_environment()
-    if allowed is not None:
-        _start(everything=True, allowed=allowed)
+    pilot = _start() if allowed is not None else None
+    if pilot is not None:
+        pilot.elsewhere = allowed
 
 
-def _start(everything: bool, allowed: Iterable[str]) -> Autopilot | None:
+def _start() -> Autopilot | None:
     """The pilot of this process. None: its loops belong to a trial."""
     if phased_loops():
         return None
     pilot = live_parameters.pilot_of_process()
     if not isinstance(pilot, Autopilot):
-        pilot = Autopilot(everything, allowed)
+        pilot = Autopilot()
         live_parameters.fly(pilot)
         run_steps(pilot.look_on())
-    pilot.everything |= everything
-    pilot.allowed |= frozenset(allowed)
     return pilot

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
-from typing import Any
 
 from headrace import _core
 from headrace.common.loader_names import unnumbered
@@ -45,7 +43,3 @@ def changes_in(run: str, rank: int, loader: str) -> list[ParameterChange]:
             continue  # damaged, or of another program
     of_loader = [one for one in found if unnumbered(one.loader) == unnumbered(loader)]
     return sorted(of_loader, key=lambda change: change.step)
-
-
-def as_json(changes: list[ParameterChange]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in changes]

@@ -297,7 +297,3 @@ def _starts_again(loop: Loops, image: _core.SegmentImage) -> str | None:
     if settings.get("persistent_workers") != "False":
         return None
     return f"persistent_workers=True for {loop.name}: its workers start {loop.times} times"
-
-
-def as_json(parts: list[BudgetPart]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in parts]

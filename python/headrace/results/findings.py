@@ -167,7 +167,3 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
         findings,
         key=lambda one: (one.severity != "fault", never if one.first_step is None else one.first_step),
     )
-
-
-def as_json(findings: list[Finding]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in findings]

@@ -36,7 +36,7 @@ class RankLive(NamedTuple):
     exposed_wait: float
     #: A minute; less where less is known, up to two where looks are rare.
     over_s: float
-    #: How long the GetNext that goes on has lasted; 0: there is none.
+    #: How long the current GetNext has lasted; 0: there is none.
     stalled_s: float
     #: Since the rank's counters were last seen to be written; 0 for a process of this machine that runs.
     silent_s: float

@@ -179,10 +179,15 @@ def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
     return [(path, index, rank) for rank, (_, path, index) in sorted(others.items())]
 
 
+def place_of(entry: dict[str, Any]) -> tuple[bool, float]:
+    """Sorts entries of `_core.segment_loaders` as they are shown, those of several segments together."""
+    return entry["superseded"], -entry["wait_s"]
+
+
 def _choose(
     where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
 ) -> Report:
-    found = sorted(found, key=lambda item: (item[1]["superseded"], -item[1]["wait_s"]))
+    found = sorted(found, key=lambda item: place_of(item[1]))
     names = [entry["name"] for _, entry in found]
     if not found:
         raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from headrace import _core
@@ -26,10 +27,14 @@ def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> st
     loader, rank = profile["loader"], profile["rank"]
     language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
     beside: dict[str, Any] = {
-        "findings": findings.as_json(findings.findings_in(run, rank, loader)),
-        "autopilot": autopilot_record.as_json(autopilot_record.changes_in(run, rank, loader)),
-        "budget": budget.as_json(budget.budget_in(run, rank, image)),
+        "findings": _plain(findings.findings_in(run, rank, loader)),
+        "autopilot": _plain(autopilot_record.changes_in(run, rank, loader)),
+        "budget": _plain(budget.budget_in(run, rank, image)),
     }
     if language is not None:
         beside["tokens"] = dataclasses.asdict(language)
     return _core.with_run_files(profile_json, json.dumps(beside))
+
+
+def _plain(parts: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in parts]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from headrace.common.launcher import speaks_for_job
+from headrace.common.messages import say
 from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
 from headrace.record.live_parameters import AUTOPILOT
@@ -19,7 +20,7 @@ from headrace.run.environment import recording_environment, records_already
 from headrace.run.folder import RunFolder, choose_run_folder
 from headrace.run.interpreter import python_command
 from headrace.run.page import show_page
-from headrace.run.summary import print_summary, say
+from headrace.run.summary import print_summary
 from headrace.watch.watching import WATCH
 
 

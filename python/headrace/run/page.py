@@ -6,9 +6,10 @@ import os
 import signal
 from pathlib import Path
 
+from headrace.common.messages import say
 from headrace.common.plain import error_line
 from headrace.results.report import Report
-from headrace.run.summary import as_typed, say
+from headrace.run.summary import as_typed
 
 #: Without one of them there is no window to show a page in, and a browser in the terminal is not wanted.
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")

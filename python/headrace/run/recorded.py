@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.errors import Error
-from headrace.results.load import same_loader
+from headrace.results.load import place_of, same_loader
 from headrace.results.report import Report
 from headrace.results.run_files import with_run_files
 
@@ -19,8 +19,6 @@ class Recorded(NamedTuple):
     number: int
     name: str
     waited_s: float
-    #: It goes on under another name, with other parameters.
-    superseded: bool
 
     def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
         """``others``: segments of the other ranks, each with its rank, to compare with."""
@@ -37,7 +35,7 @@ def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
 
     Raises Error if a segment cannot be read and no other has a loader.
     """
-    found: list[Recorded] = []
+    found: list[tuple[str, dict[str, Any]]] = []
     problem: list[Error] = []
     for segment in segments:
         try:
@@ -46,11 +44,12 @@ def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
             problem.append(error)
             continue
         found += [
-            Recorded(segment, entry["index"], entry["name"], entry["wait_s"], entry["superseded"])
+            (segment, entry)
             for entry in entries
             # One that was killed while it waited for its first batch has no step yet.
             if entry["steps"] > 0 or entry["wait_s"] > 0
         ]
     if problem and not found:
         raise problem[0]
-    return sorted(found, key=lambda loader: (loader.superseded, -loader.waited_s))
+    found.sort(key=lambda item: place_of(item[1]))
+    return [Recorded(segment, one["index"], one["name"], one["wait_s"]) for segment, one in found]

@@ -9,7 +9,8 @@ import sys
 from typing import TextIO
 
 from headrace import _core
-from headrace.common.plain import error_line, plain, typed_error_line
+from headrace.common.messages import say, write
+from headrace.common.plain import plain, typed_error_line
 from headrace.errors import Error
 from headrace.results.ranks import RankWait, most_starving, ranks_in, why_this_one
 from headrace.results.report import Report
@@ -19,20 +20,6 @@ from headrace.traces.table_text import seconds
 
 #: Loaders in the list; a parameter search may make hundreds.
 _LISTED = 8
-
-
-def say(line: str) -> None:
-    """Print one line on stderr, if it is open."""
-    write(f"headrace: {error_line(line)}\n")
-
-
-def write(text: str) -> None:
-    try:
-        if sys.stderr is not None:  # closed by the shell: `2>&-`
-            sys.stderr.write(text)
-            sys.stderr.flush()
-    except (OSError, ValueError):
-        pass  # the status must still be returned
 
 
 def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Report | None:

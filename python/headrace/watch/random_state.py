@@ -73,6 +73,11 @@ def global_generators() -> Iterator[tuple[str, Any]]:
         yield "torch.default_generator", sys.modules["torch"].default_generator
 
 
+def global_states() -> dict[str, Any]:
+    """Where each of them is, by name; see `raw_state_of`."""
+    return {name: raw_state_of(one) for name, one in global_generators()}
+
+
 class StartOfWorker:
     """The states in one worker process, at its start and after its first batch. Never raises."""
 

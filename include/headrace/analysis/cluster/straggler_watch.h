@@ -40,10 +40,10 @@ struct Straggler {
   LateBy by = LateBy::step;
 };
 
-/// The last 24 seconds, or as many blocks as it takes to be sure, are judged by `slow_ranks`, in blocks of a second, or of a step where
-/// steps are longer: a pause is one block, however many steps were lost in it. A straggler is chronic by
-/// `slowest_z`, late by 5 % of the step or more in half of the blocks, and later than any rank was in the minutes
-/// before.
+/// The last 24 seconds, or as many blocks as it takes to be sure, are judged by `slow_ranks`, in blocks of a
+/// second, or of a step where steps are longer: a pause is one block, however many steps were lost in it. A
+/// straggler is chronic by `slowest_z`, late by 5 % of the step or more in half of the blocks, and later than
+/// any rank was in the minutes before.
 ///
 /// Ranks that meet in every step are compared by their waits for the input, and then by these and the CPU time of the
 /// loop's thread, unless they use an asynchronous device: a rank that works all the time while the others wait comes

@@ -94,9 +94,8 @@ class Attachment:
 
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
         """A loop begins: its attachment gets ready, its record has the loader's model."""
-        if self._has_begun and live_parameters.is_piloted(
-            handle
-        ):  # asked for its first loop when it was opened
+        # For its first loop it was asked when it was opened.
+        if self._has_begun and live_parameters.is_piloted(handle):
             self._ask_pilot(handle)
             self.was_set()
         self._has_begun = True

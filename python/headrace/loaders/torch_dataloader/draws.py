@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
-from headrace.watch.random_state import generators_of, global_generators, raw_state_of
+from headrace.watch.random_state import generators_of, global_states, raw_state_of
 
 #: Facts of the record: that somebody looked; names of generators; that the dataset asked for its worker.
 LOOKED = "draws_looked_at"
@@ -59,7 +59,7 @@ class _Look:
 
 
 def _states(dataset: Any) -> dict[str, Any]:
-    return {name: raw_state_of(one) for name, one in (*global_generators(), *generators_of(dataset))}
+    return global_states() | {name: raw_state_of(one) for name, one in generators_of(dataset)}
 
 
 def _note_questions(info: Any, loader: int) -> None:
@@ -114,9 +114,9 @@ class _LookedSampler:
         self._count += 1
         if not 1 < self._count <= _FIRST:
             return next(self._drawn)
-        before = _global_states()
+        before = global_states()
         index = next(self._drawn)
-        moved = [name for name, state in _global_states().items() if before.get(name) != state]
+        moved = [name for name, state in global_states().items() if before.get(name) != state]
         if moved:
             _core.note(self._loader, RANDOM, f"{moved[0]} (the sampler)")
         return index
@@ -125,10 +125,6 @@ class _LookedSampler:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._drawn, name)
-
-
-def _global_states() -> dict[str, Any]:
-    return {name: raw_state_of(one) for name, one in global_generators()}
 
 
 def fingerprint(dataset: Any) -> Callable[[], str]:
