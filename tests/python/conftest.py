@@ -46,7 +46,7 @@ IN_REAL_TIME = {
     *("test_figures", "test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
     *("test_batch_windows", "test_batchgenerators", "test_budget", "test_fastai", "test_keras_torch"),
     *("test_autopilot", "test_litdata", "test_monai", "test_remote", "test_rollouts", "test_torch_geometric"),
-    *("test_torchrl", "test_wrapped_queues"),
+    *("test_export_recent", "test_inside_next", "test_torchrl", "test_wrapped_queues"),
     *("test_functions", "test_pauses", "test_relay", "test_wrap_function", "test_wrap_torch"),
 }
 

@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,13 @@ class Terminal:
             self._read()
         self.seen = self.seen.partition(word)[2]
 
+    def line(self) -> bytes:
+        """What is left of the line."""
+        while b"\r\n" not in self.seen:
+            self._read()
+        rest, _, self.seen = self.seen.partition(b"\r\n")
+        return rest
+
     def to_the_end(self) -> tuple[int, str]:
         with contextlib.suppress(OSError):  # the other side is closed
             while True:
@@ -190,12 +198,15 @@ class TestTerminal:
         assert "\x1b[" in said  # a terminal gets its colours
 
     def test_stopped_and_continued(self, scripts: Any, terminal: Callable[..., Terminal]) -> None:
-        name = scripts.write("print('ready', flush=True); print('read', input())")
+        name = scripts.write("import os; print('ready', os.getpid(), flush=True); print('read', input())")
         opened = terminal("/bin/bash", "--norc", "-i")
         opened.types(f"{sys.executable} -m headrace run {name}\n".encode())
-        opened.says(b"ready\r\n")
+        opened.says(b"ready ")
+        pid = int(opened.line())
         opened.types(b"\x1a")
         opened.says(b"Stopped")
+        while " T " not in Path(f"/proc/{pid}/stat").read_text():  # it would still read what is typed
+            time.sleep(0.01)
         opened.says(b"bash-")  # the prompt: what is typed before it is lost
         opened.types(b"fg\n")
         opened.says(b"-m headrace run")

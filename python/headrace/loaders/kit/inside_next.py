@@ -7,6 +7,7 @@ work. The record of the loader then says what it waits for (``waits_for``), how 
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from collections import Counter
@@ -168,7 +169,17 @@ def _part_of_thread(calls: _Calls, in_next: bool) -> str:
 
 
 def _child_processes() -> int:
-    return len(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))
+    """Those of `multiprocessing` that run; one that ended is counted there until somebody joins it."""
+    children = getattr(sys.modules.get("multiprocessing.process"), "_children", ())
+    return sum(_runs_still(child.pid) for child in tuple(children))
+
+
+def _runs_still(pid: int | None) -> bool:
+    """Asked without taking the answer from whoever joins the process."""
+    try:
+        return pid is not None and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except OSError:
+        return False
 
 
 def _pool_threads() -> int:
