@@ -117,12 +117,12 @@ test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 	ctest --preset tsan -j $(JOBS)
 
 # Most tests wait more than they compute, so several run side by side (what fails there has to pass by itself), then
-# those that must have the machine alone.
+# those that must have the machine alone, in a process below pytest's: where a library brings it down, the test is named.
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
 	export HEADRACE_WHEEL="$$(cat build/wheel/stamp 2>/dev/null)"; \
 	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
 	  $(VENV)/python -m pytest -m "not alone" --last-failed
-	$(VENV)/python -m pytest -m alone
+	$(VENV)/python -m pytest -m alone -n 1 --dist loadfile
 
 # What other systems get, built here.
 readers: setup  ## the native module without recording, as macOS and Windows have it, and its tests
