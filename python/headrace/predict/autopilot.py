@@ -129,6 +129,7 @@ class _Flight:
     def begins(self, loader: Settable) -> None:
         with self._lock:
             earlier, self._loader = self._loader, loader
+            self._try_only_what_is_allowed(loader)
             if self._next is not None:
                 self._settings, self._next = self._next, None
                 if loader.renew is not None:
@@ -139,6 +140,15 @@ class _Flight:
                 self._segment_begins(loader)
             self._set(loader)
 
+    def _try_only_what_is_allowed(self, loader: Settable) -> None:
+        """What it depends on may have changed since it was chosen."""
+        if self._next is None or self._tries is None:
+            return
+        why = next((one for name in self._tries.changes if (one := self._why_not(loader, name))), "")
+        if why:
+            self._tell(loader, "put_back", why)
+            self._done, self._next, self._tries = True, None, None
+
     def is_of(self, handle: _core.LoaderHandle) -> bool:
         return self._loader is not None and self._loader.handle is handle
 
@@ -148,6 +158,9 @@ class _Flight:
             self._settings = {} if self._best is None else self._best.settings
             if self._tries is not None and self._loader is not None:
                 self._tell(self._loader, "put_back", f"its workers failed, the loop went on without ({why})")
+            elif self._loader is not None:
+                self._settings = {}
+                self._say(f"its workers failed, it goes on without ({why})")
             self._tries = None
 
     def _set(self, loader: Settable) -> None:

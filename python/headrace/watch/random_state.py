@@ -12,35 +12,17 @@ from headrace import _core
 from headrace.results.findings import documents_of
 from headrace.watch.checks.base import Loop
 from headrace.watch.findings import Findings, findings_of
+from headrace.watch.reachable import reachable
 
-_DEEPEST = 4
-_MOST_OBJECTS = 500
 #: Epochs whose workers say where their random numbers begin.
 EPOCHS = 3
 
 
-def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
+def generators_of(dataset: Any, name: str = "dataset") -> Iterator[tuple[str, Any]]:
     """Name and object of each generator of random numbers that can be reached from a dataset."""
-    seen: set[int] = set()
-    pending: list[tuple[str, Any, int]] = [("dataset", dataset, 0)]
-    while pending and len(seen) < _MOST_OBJECTS:
-        name, value, depth = pending.pop(0)
-        if id(value) in seen or value is None or isinstance(value, (str, bytes, int, float, bool, type)):
-            continue
-        seen.add(id(value))
-        if raw_state_of(value) is not None:
-            yield name, value
-        elif depth < _DEEPEST:
-            pending.extend((*one, depth + 1) for one in _inside(name, value))
-
-
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items())[:64])
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{index}]", one) for index, one in enumerate(value[:64]))
-    elif isinstance(attributes := getattr(value, "__dict__", None), dict):
-        yield from ((f"{name}.{key}", one) for key, one in list(attributes.items()))
+    for one in reachable(name, dataset):
+        if raw_state_of(one.value) is not None:
+            yield one.name, one.value
 
 
 def raw_state_of(generator: Any) -> Any:

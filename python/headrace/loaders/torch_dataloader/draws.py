@@ -5,18 +5,21 @@ Noted in the record of the loader, from the process that fetches its batches.
 
 from __future__ import annotations
 
+import pickle
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
+from headrace.loaders.torch_dataloader.held_state import changes_of, file_positions, shared_state
 from headrace.watch.random_state import generators_of, global_states, raw_state_of
 
-#: Facts of the record: that somebody looked; names of generators; that the dataset asked for its worker.
+#: Facts of the record: that somebody looked; names of generators; that the dataset asked for its worker; why
+#: a worker's copy of what the dataset holds would be another one.
 LOOKED = "draws_looked_at"
 RANDOM = "draws_random"
 WORKER = "draws_by_worker"
+STATE = "draws_state"
 #: Batches that are looked into: the first ones, then one of so many.
 _FIRST = 32
 _LATER = 64
@@ -34,32 +37,69 @@ def look(fetcher: Any, dataset: Any, loader: int, again: bool, info: Any = None)
 class _Look:
     def __init__(self, fetcher: Any, dataset: Any, loader: int, first: int, info: Any) -> None:
         self._first = first
-        self._dataset = dataset
+        self._held = (dataset, getattr(fetcher, "collate_fn", None))
         self._loader = loader
+        self._in_worker = info is not None
         self._fetched = 0
+        self._generators: list[tuple[str, Any]] = []
         self._states: dict[str, Any] = {}
+        self._positions: dict[str, tuple[str, str]] = {}
+        self._changed = changes_of(*self._held)
         fetcher.__dict__["fetch"] = _core.HookedCall(fetcher.fetch, self._before, self._after)
         if info is not None:
             _note_questions(info, loader)
         _core.note(loader, LOOKED, "yes")
 
     def _before(self, *_: Any) -> None:
-        self._states = _states(self._dataset) if self._looks() else {}
+        self._states = {}
+        if not self._looks():
+            return
+        if not self._fetched & (self._fetched - 1) or self._fetched > self._first:
+            self._search()
+        self._states = self._read()
+        self._positions = {} if self._in_worker else file_positions()
 
-    def _after(self, *_: Any) -> None:
+    def _after(self, batch: Any, *_: Any) -> None:
         self._fetched += 1
         if not self._states:
             return
-        moved = [name for name, state in _states(self._dataset).items() if self._states.get(name) != state]
+        now = self._read()
+        moved = [name for name, state in self._states.items() if now.get(name) != state]
         if moved:
             _core.note(self._loader, RANDOM, ", ".join(sorted(moved)[:4]))
+        if self._in_worker:
+            return
+        read = next((file for file in file_positions().items() if _moved(self._positions, *file)), None)
+        if read is not None:
+            _core.note(self._loader, STATE, f"it reads the open file {read[1][0]}, whose position is shared")
+        if self._fetched == 1 and not _can_be_pickled(batch):
+            _core.note(self._loader, STATE, "its batches cannot be pickled")
 
     def _looks(self) -> bool:
         return self._fetched < self._first or self._fetched % _LATER == _LATER - 1
 
+    def _read(self) -> dict[str, Any]:
+        return global_states() | {name: raw_state_of(one) for name, one in self._generators}
 
-def _states(dataset: Any) -> dict[str, Any]:
-    return global_states() | {name: raw_state_of(one) for name, one in generators_of(dataset)}
+    def _search(self) -> None:
+        """What the dataset holds by now, which takes a few milliseconds."""
+        dataset, collate = self._held
+        self._generators = [*generators_of(dataset), *generators_of(collate, "collate_fn")]
+        why = self._changed.copied() if self._in_worker else shared_state(dataset, collate)
+        if why:
+            _core.note(self._loader, STATE, why)
+
+
+def _moved(before: dict[str, tuple[str, str]], descriptor: str, now: tuple[str, str]) -> bool:
+    return descriptor in before and before[descriptor] != now
+
+
+def _can_be_pickled(batch: Any) -> bool:
+    try:
+        pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        return False
+    return True
 
 
 def _note_questions(info: Any, loader: int) -> None:
@@ -125,35 +165,3 @@ class _LookedSampler:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._drawn, name)
-
-
-def fingerprint(dataset: Any) -> Callable[[], str]:
-    """What of a dataset has changed since now, by name: "" for nothing. Its arrays are not looked into."""
-    before = _attributes(dataset)
-
-    def changed() -> str:
-        try:
-            now = _attributes(dataset)
-        except RuntimeError:  # it changes now
-            return "dataset"
-        return next((name for name in {**before, **now} if before.get(name) != now.get(name)), "")
-
-    return changed
-
-
-_DEEPEST = 3
-
-
-def _attributes(value: Any, name: str = "dataset", depth: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    own = getattr(value, "__dict__", None)
-    if not isinstance(own, dict) or depth > _DEEPEST:
-        return found
-    for key, one in list(own.items()):
-        place = f"{name}.{key}"
-        if one is None or isinstance(one, (bool, int, float, str, bytes)):
-            found[place] = one
-            continue
-        found[place] = (id(one), len(one) if isinstance(one, (list, dict, set)) else 0)
-        found.update(_attributes(one, place, depth + 1))
-    return found

@@ -158,7 +158,7 @@ class _Start:
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
-        self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, None, begin)
+        self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, begin.before_init, begin)
         return self.view
 
     def take_back(self) -> None:

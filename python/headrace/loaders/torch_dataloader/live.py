@@ -1,13 +1,15 @@
 """Workers and their window, set between two loops over a DataLoader (`headrace.autopilot`).
 
-A loop that moves from the program's process into workers for the first time is guarded: if they fail or hang,
-it goes on in the process, from the batch that it was at.
+A loop that was moved from the program's process into workers is guarded: if they fail or hang, it goes on in
+the process, from the batch that it was at.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import random
+import resource
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -18,19 +20,23 @@ from headrace import _core
 from headrace.common.plain import typed_error_line
 from headrace.common.users_files import is_the_users
 from headrace.loaders.torch_dataloader import draws, loaders
+from headrace.loaders.torch_dataloader.held_state import HeldState, changes_of
 from headrace.loaders.torch_dataloader.settings import settings_of
 from headrace.record import live_parameters
 from headrace.record.live_parameters import Settable
 from headrace.record.loop_phases import length_of
 
-#: Attribute of a loader: the workers that were set last.
-_SET = "_headrace_set"
-#: Of loaders without workers: what tells which attribute of the dataset has changed since the loop began.
-_changed: weakref.WeakKeyDictionary[Any, Callable[[], str]] = weakref.WeakKeyDictionary()
+#: Attribute of a loader whose workers were set: as many as the program gave it.
+_FIRST = "_headrace_first_workers"
+#: Of loaders without workers: what the dataset and collate_fn held when the loop began.
+_held: weakref.WeakKeyDictionary[Any, HeldState] = weakref.WeakKeyDictionary()
 #: torch's default.
 _WINDOW = 2
 #: Workers that give nothing for so many seconds, in the guarded loop, hang.
 _HANGS_S = 60.0
+#: Once in so many batches of a guarded loop it is checked whether files and shared memory suffice.
+_CHECKED = 16
+_KEPT = "batches that the program keeps use up open files or shared memory"
 #: torch warns of more workers than cores: an error for programs that make their warnings errors.
 _CHECK = "check_worker_number_rationality"
 
@@ -49,9 +55,8 @@ def _asking(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
         record = loaders.record_of(self)
         if record is None or not live_parameters.is_piloted(record.handle):
             return iterate(self)
-        before = self.num_workers
         live_parameters.begins(record.handle, partial(_settable, self, record))
-        if before == 0 and self.num_workers > 0:
+        if self.__dict__.get(_FIRST) == 0 and self.num_workers > 0:
             return _Guarded(self, iterate, record.handle)
         kept = getattr(self, "_iterator", None)
         as_set = (self.num_workers, self.prefetch_factor)
@@ -80,8 +85,10 @@ def _with_other_workers(loader: Any, kept: Any, iterate: Callable[[Any], Any]) -
 
 def _settable(loader: Any, record: loaders.Record) -> Settable:
     own = loader.__dict__
-    if in_process := loader.num_workers == 0 and _SET not in own:
-        _changed[loader] = draws.fingerprint(loader.dataset)
+    if in_process := loader.num_workers == 0 and _FIRST not in own:
+        _held[loader] = changes_of(loader.dataset, loader.collate_fn)
+    elif loader.persistent_workers and loader not in _held:
+        _held[loader] = changes_of(loader.dataset, None)
     return Settable(
         record.handle,
         {"num_workers": partial(_set_workers, own), "prefetch_factor": partial(_set_window, own)},
@@ -93,7 +100,8 @@ def _settable(loader: Any, record: loaders.Record) -> Settable:
 
 
 def _set_workers(own: dict[str, Any], workers: int) -> None:
-    own["num_workers"] = own[_SET] = workers
+    own.setdefault(_FIRST, own["num_workers"])
+    own["num_workers"] = workers
     if workers > 0 and own.get("prefetch_factor") is None:
         own["prefetch_factor"] = _WINDOW
     if workers == 0:
@@ -118,6 +126,10 @@ def _refused(
     sampler = _own_sampler(loader)
     if sampler and "sampler" not in allowed:
         return f"{sampler} is a sampler of the program's own, which would draw further ahead"
+    if "sampler" not in allowed and any(map(_draws_ahead, (loader.sampler, loader.batch_sampler))):
+        return "its sampler would draw further ahead from the program's generator"
+    if loader.persistent_workers and (why := _held[loader].changed() if loader in _held else ""):
+        return f"{why}, nor workers that stay"
     if parameter != "num_workers":
         return ""
     settings = settings_of(loader)
@@ -133,7 +145,9 @@ def _refused(
         return f"its dataset draws random numbers, which depend on the workers ({facts[draws.RANDOM]})"
     if draws.WORKER in facts and "random" not in allowed:
         return f"its dataset asks for the worker's {facts[draws.WORKER]}"
-    return _keeps_it_here(loader) if in_process else ""
+    if draws.STATE in facts:
+        return facts[draws.STATE]
+    return _keeps_it_here(loader, allowed) if in_process else ""
 
 
 def _own_sampler(loader: Any) -> str:
@@ -146,20 +160,28 @@ def _own_sampler(loader: Any) -> str:
     return ""
 
 
-def _keeps_it_here(loader: Any) -> str:
+def _draws_ahead(sampler: Any) -> bool:
+    """Torch's sampler that draws again during a loop, from a generator that the program has, too."""
+    inner = getattr(sampler, "sampler", sampler)
+    is_torchs = type(inner).__module__.startswith("torch.utils.data")
+    return is_torchs and type(inner).__name__ == "RandomSampler" and inner.generator is not None
+
+
+def _keeps_it_here(loader: Any, allowed: frozenset[str]) -> str:
     """Why a loader without workers must not get some."""
     import multiprocessing  # torch has imported it
 
     context = loader.multiprocessing_context or multiprocessing
     if (context.get_start_method(allow_none=True) or "fork") != "fork" or sys.version_info >= (3, 14):
         return "new workers would not be forked, and import the program again"
-    changed = _changed.get(loader)
-    name = "dataset" if changed is None else changed()
-    return f"{name} changes while the loop runs, which a worker's copy would not show" if name else ""
+    if loader.worker_init_fn is not None and "random" not in allowed:
+        return "its worker_init_fn, which runs in workers only, may change the dataset"
+    held = _held.get(loader)
+    return "what its dataset held is not known" if held is None else held.changed()
 
 
 class _Guarded(Iterator[Any]):
-    """The first loop in workers of a loader that had none; everything but ``next`` is torch's iterator's."""
+    """A loop in workers of a loader that had none; everything but ``next`` is torch's iterator's."""
 
     def __init__(self, loader: Any, iterate: Callable[[Any], Any], handle: _core.LoaderHandle) -> None:
         self._loader = loader
@@ -172,28 +194,31 @@ class _Guarded(Iterator[Any]):
             self._iterator = iterate(loader)
             self._iterator.__dict__["_timeout"] = self._iterator.__dict__["_timeout"] or _HANGS_S
         except Exception as error:
-            self._go_on_here(error)
+            self._go_on_here()
+            live_parameters.failed(handle, typed_error_line(error))
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         try:
+            if self._guards and self._given % _CHECKED == _CHECKED - 1 and _runs_out():
+                raise OSError(_KEPT)
             batch = next(self._iterator)
         except StopIteration:
             raise
         except Exception as error:
             if not self._guards:
                 raise
-            self._go_on_here(error)
-            batch = next(self._iterator)
+            self._go_on_here()
+            batch = next(self._iterator)  # what it raises here is not due to the workers
+            live_parameters.failed(self._handle, typed_error_line(error))
         self._given += 1
         return batch
 
-    def _go_on_here(self, error: Exception) -> None:
+    def _go_on_here(self) -> None:
         """In the program's process, with the same draws, from the batch that is due."""
         self._guards = False
-        live_parameters.failed(self._handle, typed_error_line(error))
         _set_workers(self._loader.__dict__, 0)
         now = _random_states(self._loader)
         _set_random_states(self._states)
@@ -207,6 +232,17 @@ class _Guarded(Iterator[Any]):
         if name == "_iterator":
             raise AttributeError(name)
         return getattr(self._iterator, name)
+
+
+def _runs_out() -> bool:
+    """A batch of a worker that the program keeps stays an open file in shared memory."""
+    try:
+        room = os.statvfs("/dev/shm")
+        descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (names alone are faster)
+    except OSError:
+        return False
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2 * descriptors > limit > 0 or 4 * room.f_bavail < room.f_blocks
 
 
 def _random_states(loader: Any) -> list[tuple[Callable[[Any], Any], Any]]:

@@ -42,6 +42,17 @@ class WorkerStart:
         self.watched_as = watched_as
         self.looks = looks
         self.looked = looked
+        self.held: Any = None
+
+    def before_init(self, *_: Any) -> None:
+        """In the worker, where the user's worker_init_fn is about to run."""
+        if self.looks and self.has_init:
+            from headrace.loaders.torch_dataloader.held_state import changes_of
+
+            try:
+                self.held = changes_of(sys.modules["torch.utils.data"].get_worker_info().dataset, None)
+            except Exception:  # it is not compared
+                self.held = None
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -50,6 +61,10 @@ class WorkerStart:
         if writer is None:
             return
         try:
+            if self.held is not None and (why := self.held.set_by_init()):
+                from headrace.loaders.torch_dataloader import draws
+
+                _core.note(self.loader, draws.STATE, why)
             self.time_fetcher()
         except Exception:
             _core.miss(self.loader, _core.NO_WORKER_DETAIL)

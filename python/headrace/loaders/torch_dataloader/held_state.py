@@ -1,0 +1,132 @@
+"""State that a dataset and its collate_fn hold and change: each worker process has a copy of its own."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from io import IOBase
+from pathlib import Path
+from typing import Any
+
+from headrace.watch.random_state import raw_state_of
+from headrace.watch.reachable import Reached, reachable
+
+#: Bytes of an array that are compared.
+_COMPARED = 4096
+_SCALARS = (bool, int, float, complex, str, bytes)
+
+
+class HeldState:
+    """What was held at one time, to be compared with now."""
+
+    def __init__(self, dataset: Any, collate: Any) -> None:
+        self._of = dataset, collate
+        self._before = _values(*self._of)
+
+    def changed(self) -> str:
+        """What has changed in this process, as a reason to keep the loader in it; "": nothing."""
+        try:
+            now = _values(*self._of)
+        except RuntimeError:  # it changes now
+            now = {"dataset": None}
+        names = self._before | now
+        name = next((one for one in names if self._before.get(one) != now.get(one)), "")
+        return f"{name} changes while the loop runs, which a worker's copy would not show" if name else ""
+
+    def copied(self) -> str:
+        """What has changed in a worker, as a reason to keep their number. Not what it opens or caches."""
+        for name, value in _values(*self._of).items():
+            earlier = self._before.get(name)
+            if earlier is not None and earlier[0] == value[0] == _VALUE and earlier != value:
+                return f"each worker changes its own copy of {name}"
+        return next(_iterators(*self._of), "")
+
+    def set_by_init(self) -> str:
+        """What a worker_init_fn has set in its worker's dataset; "": no plain value."""
+        for name, value in _values(*self._of).items():
+            if value[0] == _VALUE and self._before.get(name) != value:
+                return f"its worker_init_fn sets {name}"
+        return ""
+
+
+def changes_of(dataset: Any, collate: Any) -> HeldState:
+    return HeldState(dataset, collate)
+
+
+_VALUE, _OBJECT = "value", "object"
+
+
+def _held(dataset: Any, collate: Any) -> Iterator[Reached]:
+    yield from reachable("dataset", dataset)
+    yield from reachable("collate_fn", collate)
+
+
+def _values(dataset: Any, collate: Any) -> dict[str, Any]:
+    """By name: of the user's own objects what can be compared. Generators of random numbers are left out."""
+    return {
+        one.name: _compared(one.value)
+        for one in _held(dataset, collate)
+        if one.is_users and raw_state_of(one.value) is None
+    }
+
+
+def _compared(value: Any) -> tuple[str, Any]:
+    if isinstance(value, _SCALARS):
+        return _VALUE, value
+    torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
+    if isinstance(value, torch.Tensor):
+        return _VALUE, (id(value), value._version)
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return _VALUE, (id(value), value.flat[: _COMPARED // max(1, value.itemsize)].tobytes())
+    try:
+        with memoryview(value) as view:
+            return _VALUE, (id(value), view.cast("B")[:_COMPARED].tobytes())
+    except (TypeError, ValueError):
+        pass
+    return _OBJECT, (id(value), len(value) if isinstance(value, (list, dict, set, deque)) else 0)
+
+
+def shared_state(dataset: Any, collate: Any) -> str:
+    """Why workers that are forked now could not read what this process reads; "": nothing is known."""
+    for one in _held(dataset, collate):
+        if isinstance(one.value, Executor) or (
+            isinstance(one.value, threading.Thread) and one.value.is_alive()
+        ):
+            return f"{one.name} runs threads, which workers do not have"
+        if _is_open(one.value):
+            return f"{one.name} is an open file or connection, which workers would share"
+    return next(_iterators(dataset, collate), "")
+
+
+def _iterators(dataset: Any, collate: Any) -> Iterator[str]:
+    for one in _held(dataset, collate):
+        if hasattr(type(one.value), "__next__") and not isinstance(one.value, IOBase):
+            yield f"each worker would have its own copy of the iterator {one.name}"
+
+
+def _is_open(value: Any) -> bool:
+    if value in (sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__):
+        return False
+    fileno = None if isinstance(value, type) else getattr(type(value), "fileno", None)
+    if fileno is None:
+        return False
+    try:
+        return int(fileno(value)) >= 0
+    except Exception:  # it is closed, or in memory
+        return False
+
+
+def file_positions() -> dict[str, tuple[str, str]]:
+    """Files that this process has open, by descriptor: the name, and where it is read next. Linux only."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in Path("/proc/self/fdinfo").glob("*"):
+        try:
+            file = Path("/proc/self/fd", each.name).readlink()
+            if file.is_absolute() and file.parts[1] not in ("dev", "proc"):
+                found[each.name] = file.name, each.read_text().partition("\n")[0]
+        except OSError:  # noqa: PERF203 (closed meanwhile)
+            continue
+    return found

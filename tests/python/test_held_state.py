@@ -1,0 +1,150 @@
+"""What a dataset holds that a worker process would have another copy of."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import logging
+import random
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+from headrace.loaders.torch_dataloader.held_state import (  # noqa: E402
+    changes_of,
+    file_positions,
+    shared_state,
+)
+from headrace.watch.random_state import generators_of  # noqa: E402
+
+COUNT = 0
+RNG = random.Random(1)
+LOG = logging.getLogger(__name__)
+
+
+class Holds:
+    """A dataset with something in an attribute."""
+
+    seen = 0
+
+    def __init__(self, held: Any = None) -> None:
+        self.held = held
+
+    def __len__(self) -> int:
+        return 4
+
+
+class Slots:
+    __slots__ = ("rng",)
+
+    def __init__(self) -> None:
+        self.rng = random.Random(1)
+
+
+def counter() -> Callable[[], int]:
+    count = 0
+
+    def following() -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    return following
+
+
+class UsesGlobals(Holds):
+    def __getitem__(self, index: int) -> float:
+        global COUNT
+        COUNT += 1
+        return index + RNG.random()
+
+
+class UsesClass(Holds):
+    def __getitem__(self, index: int) -> int:
+        UsesClass.seen += 1
+        return index
+
+
+def add_one(array: Any) -> None:
+    array += 1
+
+
+CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], str]] = {
+    "attribute": (lambda: Holds(1), lambda one: setattr(one, "held", 2), "dataset.held"),
+    "list": (lambda: Holds([0]), lambda one: one.held.append(one.held.pop() + 1), "dataset.held[0]"),
+    "dict": (lambda: Holds([{"n": 0}]), lambda one: one.held[0].update(n=1), "dataset.held[0]['n']"),
+    "deque": (lambda: Holds(collections.deque("ab")), lambda one: one.held.rotate(), "dataset.held[0]"),
+    "tensor": (lambda: Holds(torch.zeros(2)), lambda one: one.held.add_(1), "dataset.held"),
+    "array": (lambda: Holds(numpy.zeros(2)), lambda one: add_one(one.held), "dataset.held"),
+    "closure": (lambda: Holds(counter()), lambda one: one.held(), "count"),
+    "partial": (lambda: Holds(functools.partial(counter())), lambda one: one.held(), "count"),
+    "global": (UsesGlobals, lambda one: one[0], "COUNT"),
+    "class": (UsesClass, lambda one: one[0], "UsesClass.seen"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changes_are_seen_where_they_are(what: str) -> None:
+    make, change, name = CHANGES[what]
+    for place in ("dataset", "collate_fn"):
+        one = make()
+        held = changes_of(one, None) if place == "dataset" else changes_of([], one)
+        assert held.changed() == ""
+        change(one)
+        assert held.changed().startswith(name.replace("dataset", place)), held.changed()
+
+
+def test_a_worker_may_open_and_cache() -> None:
+    dataset = Holds({})
+    held = changes_of(dataset, None)
+    dataset.held["a"] = 1
+    dataset.file = object()  # type: ignore[attr-defined]
+    assert held.copied() == ""
+    assert held.set_by_init().startswith("its worker_init_fn sets dataset.held")
+    dataset.held["a"] = 2
+    assert changes_of(dataset, None).copied() == ""
+    again = changes_of(dataset, None)
+    dataset.held["a"] = 3
+    assert "its own copy of dataset.held['a']" in again.copied()
+
+
+def test_iterators_are_copied() -> None:
+    for held in (itertools.count(), itertools.cycle("ab"), iter([1]), (one for one in "ab")):
+        assert "iterator dataset.held" in changes_of(Holds(held), None).copied()
+
+
+def test_what_forked_workers_would_share(tmp_path: Path) -> None:
+    path = tmp_path / "items"
+    path.write_bytes(b"0123456789")
+    left, right = socket.socketpair()
+    with path.open("rb", buffering=0) as file, left, right, ThreadPoolExecutor() as pool:
+        for held in (file, left, [{"file": file}], lambda: file):
+            assert "is an open file or connection" in shared_state(Holds(held), None)
+        assert "runs threads" in shared_state(Holds(pool), None)
+        before = file_positions()
+        file.read(3)
+        assert [name for each, (name, _) in file_positions().items() if each == str(file.fileno())] == [
+            "items"
+        ]
+        assert file_positions()[str(file.fileno())] != before[str(file.fileno())]
+    assert shared_state(Holds(file), None) == ""
+    assert shared_state(Holds([LOG, sys.stderr, threading.Lock(), torch.zeros(1), 3]), None) == ""
+
+
+@pytest.mark.parametrize("held", [RNG.random, Slots(), functools.partial(int, RNG), lambda: RNG])
+def test_generators_are_found(held: Any) -> None:
+    assert len(list(generators_of(Holds(held)))) == 1
+
+
+def test_generators_of_globals_and_classes() -> None:
+    assert [name for name, _ in generators_of(UsesGlobals())] == ["RNG"]
