@@ -132,6 +132,21 @@ LEFT_ALONE = {
         "    return torch.full((4,), self.rng.random())",
         "draws random numbers",
     ),
+    "file": (
+        "def item(self, i):\n    global FILE\n    FILE = FILE or open(__file__, 'rb', buffering=0)\n"
+        "    FILE.seek(i % 99)\n    return torch.full((4,), float(FILE.read(1)[0]))\nFILE = None",
+        "is an open file",
+    ),
+    "position": (
+        "FILE = os.open(__file__, os.O_RDONLY)\n"
+        "def item(self, i):\n    os.lseek(self.FILE, i % 99, 0)\n"
+        "    return torch.full((4,), float(os.read(self.FILE, 1)[0]))",
+        "whose position is shared",
+    ),
+    "in a worker": (
+        "def item(self, i):\n    self.reads += 1\n    return torch.full((4,), float(self.reads))",
+        "its own copy of dataset.reads",
+    ),
     "in the process": (
         "def item(self, i):\n    self.reads += 1\n    return torch.full((4,), float(self.reads))",
         "dataset.reads changes",
@@ -139,11 +154,15 @@ LEFT_ALONE = {
 }
 
 
+#: Workers of a loader that is left alone for this.
+ONLY_WITH = {"file": 0, "position": 0, "in a worker": 1, "in the process": 0}
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("what", LEFT_ALONE)
 def test_what_depends_on_the_workers_keeps_their_number(tmp_path: Path, what: str, workers: int) -> None:
     method, why = LEFT_ALONE[what]
-    if what == "in the process" and workers:
+    if what in ONLY_WITH and workers != ONLY_WITH[what]:
         pytest.skip("its workers have their copies already")
     classes = "class Own(Images):\n" + textwrap.indent(method, "    ")
     make = MAKE.replace("Images()", "Own()").replace("num_workers=0", f"num_workers={workers}")
@@ -249,6 +268,65 @@ def test_what_the_dataset_raises_is_the_programs(tmp_path: Path) -> None:
     )
     run = Run(tmp_path, text)
     assert run.workers[0] == 0
+
+
+def test_what_the_dataset_raises_later_is_the_programs(tmp_path: Path) -> None:
+    """An error as the process raises it, not a copy that torch made of a worker's."""
+    classes = """
+    class Missing(Exception):
+        def __init__(self, index, text):
+            super().__init__(text)
+            self.index = index
+    class Own(Images):
+        epoch = 0
+        def item(self, index):
+            if Own.epoch == 3 and index == 300:
+                raise Missing(index, "no such image")
+            return torch.full((4,), float(index))
+    def caught(loader, seen):
+        try:
+            yield from loader
+        except Missing as error:
+            seen.update(f"{error} {error.index}".encode())
+    """
+    text = program(MAKE.replace("Images()", "Own()"), classes, each="Own.epoch = epoch")
+    run = Run(tmp_path, text.replace("in loader:", "in caught(loader, seen):"))
+    assert run.workers[2] > 0
+    assert not any("failed" in line for line in run.told)
+
+
+def test_two_loops_at_once(tmp_path: Path) -> None:
+    """A sampler draws its seed with the first batch, not when its loop is made."""
+    text = program(epochs=3).replace("for batch in loader:", "for batch, _ in zip(*sized(loader)):")
+    text = text.replace(
+        "def main():",
+        "def sized(loader):\n    both = iter(loader), iter(loader)\n    torch.rand(1)\n"
+        "    assert len(both[0]) == 60\n    return both\n\ndef main():",
+    )
+    assert Run(tmp_path, text).workers[-1] > 0
+
+
+def test_batches_that_the_program_keeps(tmp_path: Path) -> None:
+    """Each is an open file if a worker made it."""
+    before = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (110, 110)); " + MAKE
+    text = program(before, epochs=3).replace("in loader:", "in list(loader):")
+    run = Run(tmp_path, text)
+    assert any("batches that the program keeps" in line for line in run.told), run.errors
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (MAKE.replace("num", "collate_fn=lambda them: [iter, lambda: 0], num"), "cannot be pickled"),
+        (MAKE.replace("num", "worker_init_fn=lambda worker: None, num"), "worker_init_fn"),
+        (MAKE.replace("num", "generator=torch.Generator(), num"), "the program's generator"),
+    ],
+)
+def test_loaders_that_are_left_alone(tmp_path: Path, make: str, why: str) -> None:
+    text = program(make, epochs=2).replace("batch.numpy().tobytes()", "b''")
+    run = Run(tmp_path, text)
+    assert set(run.workers) == {0}
+    assert any("num_workers stays as it is" in line and why in line for line in run.told), run.errors
 
 
 def test_a_loader_that_is_fast_enough_is_left_alone(tmp_path: Path) -> None:

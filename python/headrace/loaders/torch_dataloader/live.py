@@ -75,6 +75,11 @@ def _with_other_workers(loader: Any, kept: Any, iterate: Callable[[Any], Any]) -
     """
     kept._shutdown_workers()
     loader._iterator = None
+    return _without_seed(loader, iterate)
+
+
+def _without_seed(loader: Any, iterate: Callable[[Any], Any]) -> Any:
+    """An iterator whose seed for its workers is not drawn from the program's random numbers."""
     own = loader.generator
     loader.generator = sys.modules["torch"].Generator()
     try:
@@ -122,7 +127,7 @@ def _refused(
 ) -> str:
     loader = of()
     if loader is None:
-        return "it is gone"
+        return "the loader does not exist any more"
     sampler = _own_sampler(loader)
     if sampler and "sampler" not in allowed:
         return f"{sampler} is a sampler of the program's own, which would draw further ahead"
@@ -167,6 +172,14 @@ def _draws_ahead(sampler: Any) -> bool:
     return is_torchs and type(inner).__name__ == "RandomSampler" and inner.generator is not None
 
 
+def _is_users_function(function: Any) -> bool:
+    """Not None, and not a library's, which seeds random numbers."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
+    return function is not None and (code is None or is_the_users(code.co_filename))
+
+
 def _keeps_it_here(loader: Any, allowed: frozenset[str]) -> str:
     """Why a loader without workers must not get some."""
     import multiprocessing  # torch has imported it
@@ -174,34 +187,38 @@ def _keeps_it_here(loader: Any, allowed: frozenset[str]) -> str:
     context = loader.multiprocessing_context or multiprocessing
     if (context.get_start_method(allow_none=True) or "fork") != "fork" or sys.version_info >= (3, 14):
         return "new workers would not be forked, and import the program again"
-    if loader.worker_init_fn is not None and "random" not in allowed:
+    if _is_users_function(loader.worker_init_fn) and "random" not in allowed:
         return "its worker_init_fn, which runs in workers only, may change the dataset"
     held = _held.get(loader)
     return "what its dataset held is not known" if held is None else held.changed()
 
 
 class _Guarded(Iterator[Any]):
-    """A loop in workers of a loader that had none; everything but ``next`` is torch's iterator's."""
+    """A loop in workers of a loader that had none; everything but ``next`` is torch's iterator's.
+
+    Workers begin with the first ``next``, as the sampler of a loader without workers draws its seed then.
+    """
 
     def __init__(self, loader: Any, iterate: Callable[[Any], Any], handle: _core.LoaderHandle) -> None:
         self._loader = loader
         self._iterate = iterate
         self._handle = handle
         self._given = 0
-        self._states = _random_states(loader)
         self._guards = True
-        try:
-            self._iterator = iterate(loader)
-            self._iterator.__dict__["_timeout"] = self._iterator.__dict__["_timeout"] or _HANGS_S
-        except Exception as error:
-            self._go_on_here()
-            live_parameters.failed(handle, typed_error_line(error))
+        torch = sys.modules["torch"]
+        torch.empty((), dtype=torch.int64).random_(generator=loader.generator)  # as torch's iterators do
+        self._iterator: Any = None
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    def __len__(self) -> int:
+        return len(self._loader._index_sampler)
+
     def __next__(self) -> Any:
         try:
+            if self._iterator is None:
+                self._begin()
             if self._guards and self._given % _CHECKED == _CHECKED - 1 and _runs_out():
                 raise OSError(_KEPT)
             batch = next(self._iterator)
@@ -216,13 +233,18 @@ class _Guarded(Iterator[Any]):
         self._given += 1
         return batch
 
+    def _begin(self) -> None:
+        self._states = _random_states(self._loader)
+        self._iterator = _without_seed(self._loader, self._iterate)
+        self._iterator.__dict__["_timeout"] = self._iterator.__dict__["_timeout"] or _HANGS_S
+
     def _go_on_here(self) -> None:
         """In the program's process, with the same draws, from the batch that is due."""
         self._guards = False
         _set_workers(self._loader.__dict__, 0)
         now = _random_states(self._loader)
         _set_random_states(self._states)
-        self._iterator = self._iterate(self._loader)
+        self._iterator = _without_seed(self._loader, self._iterate)
         for _ in range(self._given):
             self._iterator._next_index()
         if self._given:
@@ -231,6 +253,8 @@ class _Guarded(Iterator[Any]):
     def __getattr__(self, name: str) -> Any:
         if name == "_iterator":
             raise AttributeError(name)
+        if self._iterator is None:
+            self._begin()
         return getattr(self._iterator, name)
 
 
