@@ -133,8 +133,8 @@ LEFT_ALONE = {
         "draws random numbers",
     ),
     "file": (
-        "def item(self, i):\n    global FILE\n    FILE = FILE or open(__file__, 'rb', buffering=0)\n"
-        "    FILE.seek(i % 99)\n    return torch.full((4,), float(FILE.read(1)[0]))\nFILE = None",
+        "def item(self, i):\n    self.file = self.file or open(__file__, 'rb', buffering=0)\n"
+        "    self.file.seek(i % 99)\n    return torch.full((4,), float(self.file.read(1)[0]))",
         "is an open file",
     ),
     "position": (
