@@ -208,3 +208,29 @@ def test_a_thread_that_hands_batches_on_in_another_way_is_not_the_loop(
     # What the loop waits for is unknown, so nothing is promised.
     assert (diagnosis.kind, diagnosis.operator, diagnosis.advice) == ("undetermined", None, [])
     assert "queue.Queue" in diagnosis.reason
+
+
+@pytest.mark.parametrize("of_log", ["the batch", "a copy", "a number", "a copy that is taken"])
+@pytest.mark.parametrize("of_loop", ["the batch", "a copy"])
+def test_a_second_queue_of_the_thread_is_not_the_loops(of_log: str, of_loop: str) -> None:
+    variance: queue.Queue[Any] = queue.Queue()
+    batches: queue.Queue[Any] = queue.Queue(2)
+    numpy = pytest.importorskip("numpy")
+    loader = hr.wrap((numpy.full(4, i) for i in Numbers(BATCHES, 0.012)), name="train")
+
+    def fill() -> None:
+        for batch in loader:
+            variance.put({"the batch": batch, "a number": 0.5}.get(of_log, batch**2))
+            batches.put(batch if of_loop == "the batch" else batch.copy())
+        batches.put(None)
+
+    threading.Thread(target=fill, daemon=True).start()
+    while batches.get() is not None:
+        if of_log == "a copy that is taken":
+            variance.get()
+        time.sleep(0.004)
+    report = loader.report()
+    assert report.diagnosis.kind == "input_bound", str(report)
+    assert report.diagnosis.cause != "no_overlap"
+    assert report.profile.sink.steps == BATCHES
+    assert [each.capacity for each in report.profile.queues] == [2]

@@ -227,3 +227,32 @@ def test_a_wrapped_loop_over_a_queue_is_one_loader(scripts: Any, tmp_path: Path)
     result = scripts.run("--out", "run", name)
     assert result.status == 0, result.err
     assert hr.Report.load(tmp_path / "run").loaders == ["train"]
+
+
+@pytest.mark.parametrize("other", ["variance.get()", "variance.get(timeout=1)", "variance.get_nowait()"])
+def test_the_loops_queue_is_the_one_at_which_it_waits(scripts: Any, tmp_path: Path, other: str) -> None:
+    name = scripts.write(f"""
+        import queue, threading, time
+        variance, batches = queue.Queue(2), queue.Queue(2)
+        def make():
+            for n in range(200):
+                time.sleep(0.01)
+                batches.put(n)
+            batches.put(None)
+        def measure():
+            while True:
+                variance.put(0.5)
+        for function in (measure, make):
+            threading.Thread(target=function, daemon=True).start()
+        time.sleep(0.1)
+        while True:
+            {other}
+            if batches.get() is None:
+                break
+            time.sleep(0.002)
+    """)
+    result = scripts.run("--out", "run", name)
+    assert result.status == 0, result.err
+    report = hr.Report.load(tmp_path / "run")
+    assert report.loader.startswith("batches at script.py:")
+    assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", "make")

@@ -2,6 +2,9 @@
 
 The thread's first batches are watched until it puts one into a queue. From then on the loop's GetNext is the
 get of that queue, and the thread is a worker (`_core.Relay`).
+
+A thread may put into several queues: the batch, what it computes of it for a log. The loop's is the one
+that a thread waits at, else the one that gets the batch itself, else the first one that gets a copy of it.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ _MAX_TAKEN = 4
 
 def took(relay: _core.Relay, iterator: Any, batch: Any) -> None:
     """``batch`` was taken from ``iterator`` on this thread, which is not the main one."""
-    if sys.getprofile() is None and threading.get_ident() != threading.main_thread().ident:
+    is_free = sys.getprofile() is None or isinstance(sys.getprofile(), _PutSearch)
+    if is_free and threading.get_ident() != threading.main_thread().ident:
         sys.setprofile(_PutSearch(relay, iterator, batch))
     _taken[relay] = _taken.get(relay, 0) + 1
     if _taken[relay] == _MAX_TAKEN:
@@ -45,43 +49,72 @@ def took(relay: _core.Relay, iterator: Any, batch: Any) -> None:
 
 
 class _PutSearch:
-    """A profile function of one thread: ends at the thread's first put of the batch."""
+    """A profile function of one thread: ends once it is sure which queue the thread puts its batches into."""
 
     def __init__(self, relay: _core.Relay, iterator: Any, batch: Any) -> None:
         self._relay = relay
         self._iterator = iterator
         self._batch = batch
         self._calls = 0
+        self._fed: _RelayQueue | None = None
+        self._gets_the_batch = False  #: the queue that is fed; else it gets a copy
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         if event != "call":
             return
         self._calls += 1
-        is_put = frame.f_code is _PUT
-        if not is_put and self._calls < _MAX_CALLS:
-            return
-        sys.setprofile(None)
-        if is_put:
+        is_done = self._calls >= _MAX_CALLS
+        if frame.f_code is _PUT:
             try:
-                self._found(frame.f_locals)
+                is_done |= self._found(frame.f_locals)
             except Exception:
-                return  # the loop must still run; it is recorded as before
+                is_done = True  # the loop must still run; it is recorded as before
+        if is_done:
+            sys.setprofile(None)
 
-    def _found(self, call: dict[str, Any]) -> None:
+    def _found(self, call: dict[str, Any]) -> bool:
+        """A put begins. Returns whether the search is over."""
         into, item = call["self"], call["item"]
-        if isinstance(into, queue.Queue) and _carries(item, self._batch, _MAX_DEPTH):
-            _recorded(into).feed(self._relay, self._iterator)
+        if not isinstance(into, queue.Queue):
+            return False
+        if self._fed is not None and vars(into).get(_RECORDED) is self._fed:
+            return True  # the next batch
+        if not _carries(item, self._batch, _MAX_DEPTH, _is_batch_or_copy):
+            return False
+        is_waited_at = bool(into.not_empty._waiters)  # type: ignore[attr-defined]
+        gets_the_batch = _carries(item, self._batch, _MAX_DEPTH, _is_batch)
+        if self._fed is not None and not is_waited_at and (self._gets_the_batch or not gets_the_batch):
+            return False
+        if self._fed is None:
+            self._relay.take_over()
+        else:
+            self._fed.release()
+        self._gets_the_batch = gets_the_batch
+        self._fed = _recorded(into)
+        self._fed.feed(self._relay, self._iterator)
+        if is_waited_at:
+            self._fed.record()
+        return is_waited_at
 
 
-def _carries(item: Any, batch: Any, depth: int) -> bool:
-    """Whether ``item`` contains ``batch``, or what a copy to a device made of it."""
-    if item is batch or _is_copy(item, batch):
+def _carries(item: Any, batch: Any, depth: int, is_it: Callable[[Any, Any], bool]) -> bool:
+    """Whether ``item`` is the batch, by ``is_it``, or contains it."""
+    if is_it(item, batch):
         return True
     if depth > 0 and isinstance(item, (tuple, list)):
-        return any(_carries(each, batch, depth - 1) for each in item[:_MAX_VALUES])
+        return any(_carries(each, batch, depth - 1, is_it) for each in item[:_MAX_VALUES])
     if depth > 0 and isinstance(item, dict) and len(item) <= _MAX_VALUES:
-        return any(_carries(each, batch, depth - 1) for each in item.values())
+        return any(_carries(each, batch, depth - 1, is_it) for each in item.values())
     return False
+
+
+def _is_batch(item: Any, batch: Any) -> bool:
+    return item is batch
+
+
+def _is_batch_or_copy(item: Any, batch: Any) -> bool:
+    """The batch, or what a copy to a device made of it."""
+    return item is batch or _is_copy(item, batch)
 
 
 def _is_copy(item: Any, batch: Any) -> bool:
@@ -111,6 +144,8 @@ class _RelayQueue:
 
     def __init__(self, into: Any) -> None:
         self._relay: _core.Relay | None = None
+        self._iterator: Any = None  #: until puts and gets are recorded
+        self._puts = 0
         self._feeder = 0
         self._hooks: _core.ThreadQueueHooks | None = None
         self._size: Callable[[], int] = into._qsize
@@ -124,12 +159,22 @@ class _RelayQueue:
 
     def feed(self, relay: _core.Relay, iterator: Any) -> None:
         """The calling thread is about to put the first batch of ``iterator``."""
-        handle = _record_of_queue(relay.loader, iterator, self._room)
-        self._hooks = _core.ThreadQueueHooks(handle, self._room, [True], self._size, _loop_name)
+        self._hooks = None
+        self._iterator, self._puts = iterator, 0
         self._feeder = threading.get_ident()
         self._relay = relay
         inside_next.forget(relay.loader)
-        relay.take_over()
+
+    def record(self) -> None:
+        """Record puts and gets from now on. Called by the thread that feeds."""
+        if self._relay is not None:
+            handle = _record_of_queue(self._relay.loader, self._iterator, self._room)
+            self._hooks = _core.ThreadQueueHooks(handle, self._room, [True], self._size, _loop_name)
+            self._iterator = None
+
+    def release(self) -> None:
+        """It is another queue that the loop takes from."""
+        self._relay = self._iterator = None
 
     def _before_put(self, *_: Any, **__: Any) -> None:
         if self._hooks is not None:
@@ -140,19 +185,27 @@ class _RelayQueue:
             self._hooks.after_put()
 
     def _did_put(self, result: Any, item: Any) -> None:
+        if self._iterator is not None and threading.get_ident() == self._feeder:
+            self._puts += 1
+            if self._puts > 1:  # no other queue was found to be the loop's: those of before were puts, too
+                self.record()
+                for _ in range(self._size() - 1):
+                    self._did_put(result, item)
         if self._hooks is not None:
             self._hooks.did_put(result, item)
 
     def _before_get(self, *_: Any, **__: Any) -> None:
-        if self._relay is None or self._hooks is None or threading.get_ident() == self._feeder:
+        if self._relay is None or threading.get_ident() == self._feeder:
             return
         self._relay.begin_wait(self._size())
-        self._hooks.before_get()
+        if self._hooks is not None:
+            self._hooks.before_get()
 
     def _did_get(self, item: Any, *_: Any) -> None:
-        if self._relay is None or self._hooks is None:
+        if self._relay is None:
             return
-        self._hooks.did_get(item)
+        if self._hooks is not None:
+            self._hooks.did_get(item)
         self._relay.taken()
 
     def _after_get(self, *_: Any) -> None:

@@ -110,8 +110,10 @@ class StackSampler:
         return stack
 
     def everywhere(self) -> list[FrameType]:
-        """The innermost frames of all other threads and of this one; to be dropped at once."""
-        return list(sys._current_frames().values())
+        """The innermost frames of all threads, the sampled one's first; to be dropped at once. Empty if that is gone."""
+        frames = sys._current_frames()
+        own = frames.pop(self._ident, None)
+        return [] if own is None else [own, *frames.values()]
 
     def _function(self, frame: FrameType) -> Function:
         code = frame.f_code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ _CALLS = {queue.Queue.get.__code__, *_PUTS}
 #: Sightings of a queue until it is recorded, and the most that are.
 _SEEN = 2
 _MAX = 32
+#: Until a queue that the main thread takes from is the loop's, though it was not seen to wait there.
+_NEVER_WAITS_S = 0.25
 #: How far inside a thread's stack a call of a queue is looked for.
 _INNERMOST = 4
 #: How far a function that takes from a simple queue is looked for.
@@ -44,6 +47,7 @@ class ThreadQueues:
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
         self._starting = threading.Lock()
         self._finds_simple = True
+        self._main_waits: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         #: Takes from which queue, once it does: the training loop's GetNext.
         self.sink: RecordedQueue | None = None
         self.loop: BlockLoop | None = None
@@ -51,9 +55,9 @@ class ThreadQueues:
         self.functions = FunctionsOfLoops()
 
     def observe(self, frames: list[FrameType]) -> None:
-        """``frames``: the innermost one of each thread."""
-        for frame in frames:
-            self._observe_frame(frame)
+        """``frames``: the innermost one of each thread, the main one's first."""
+        for place, frame in enumerate(frames):
+            self._observe_frame(frame, place == 0)
             self.functions.observe(_stack(frame))
             if self._finds_simple:
                 self._find_simple(frame, frames)
@@ -69,7 +73,7 @@ class ThreadQueues:
                 self._record_simple(frames)
             return
 
-    def _observe_frame(self, frame: FrameType | None) -> None:
+    def _observe_frame(self, frame: FrameType | None, is_main: bool) -> None:
         for _ in range(_INNERMOST):
             if frame is None:
                 return
@@ -86,6 +90,8 @@ class ThreadQueues:
         if "_headrace_hooks" in vars(found):
             return  # wrapped by the user
         self._seen[found] = self._seen.get(found, 0) + 1
+        if is_main and frame.f_code not in _PUTS:
+            self._main_waits[found] = self._main_waits.get(found, 0) + 1
         if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MAX:
             HookedQueue(found, self._new(found, caller), self)
 
@@ -118,6 +124,16 @@ class ThreadQueues:
         """Whether the training loop's queue is known, also while its loop is just being opened."""
         with self._starting:
             return self.sink is not None
+
+    def is_the_loops(self, found: Any, recorded_s: float) -> bool:
+        """Whether the main thread waits for its batches at this queue, recorded for so long.
+
+        It may take from others, too: metrics, tokens, free buffers.
+        """
+        most = max(self._main_waits.values(), default=0)
+        if most > 0:
+            return self._main_waits.get(found, 0) == most
+        return recorded_s >= _NEVER_WAITS_S
 
     def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
@@ -153,10 +169,13 @@ class RecordedQueue:
             return
         if queues.sink is None and (queues.session is not None or not _session.loaders_opened):
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-            if caller is not None:
+            if caller is not None and (queues.session is not None or self._is_the_loops()):
                 queues.start(self, caller)
         if queues.sink is self and queues.loop is not None and self._blocks and not self._in_loop:
             self._in_loop = queues.loop.begin()
+
+    def _is_the_loops(self) -> bool:
+        return True
 
     def _loop_name(self) -> str:
         """The name of the loop that has called a queue's hook."""
@@ -183,6 +202,8 @@ class HookedQueue(RecordedQueue):
         is_fifo = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
         super().__init__(name, recorded.maxsize, recorded._qsize, queues, is_fifo)
         self._size = recorded._qsize
+        self._recorded = weakref.ref(recorded)
+        self._since_s = time.monotonic()
         hooked, hooks = _core.HookedCall, self.hooks
         recorded._headrace_hooks = hooks
         with recorded.mutex:
@@ -191,6 +212,9 @@ class HookedQueue(RecordedQueue):
         recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
         self._no_wait = GetNoWait(recorded)
         recorded.get = hooked(recorded.get, self._before_get, hooks.after_get, hooks.get_failed)
+
+    def _is_the_loops(self) -> bool:
+        return self._queues.is_the_loops(self._recorded(), time.monotonic() - self._since_s)
 
     def _before_get(self, block: bool = True, timeout: float | None = None) -> None:
         if threading.get_ident() == threading.main_thread().ident:
