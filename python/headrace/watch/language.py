@@ -24,6 +24,8 @@ from headrace.results import process_files
 #: padding; of packed ones.
 _IDS = ("input_ids", "token_ids", "tokens", "ids", "text_ids", "decoder_input_ids", "text", "source", "src")
 _ALSO_OTHERS = {"ids", "source", "src"}
+#: Names of counts of words, too.
+_ALSO_COUNTS = {"text", "tokens"}
 _MASKS = ("attention_mask", "mask", "src_mask", "input_mask")
 _POSITIONS = ("position_ids", "positions")
 _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
@@ -106,7 +108,9 @@ def tokens_of(batch: Any) -> Batch | None:
     """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory."""
     named = dict(_arrays(batch))
     for name in _IDS:
-        if name in named and (found := _read(named[name], named, sure=name not in _ALSO_OTHERS)) is not None:
+        sure = name not in _ALSO_OTHERS
+        counts = name in _ALSO_COUNTS
+        if name in named and (found := _read(named[name], named, sure=sure, may_count=counts)) is not None:
             return found
     first = next((array for name, array in named.items() if name.isdigit()), None)
     return None if first is None else _read(first, named, sure=False)
@@ -140,7 +144,8 @@ def _is_array(value: Any) -> bool:
     )
 
 
-def _read(ids: Any, named: dict[str, Any], *, sure: bool) -> Batch | None:
+def _read(ids: Any, named: dict[str, Any], *, sure: bool, may_count: bool = False) -> Batch | None:
+    """``sure``: rows of ids, padded or not. ``may_count``: or how often each word or class occurs."""
     array = _numbers(ids)
     if array is None or array.dtype.kind not in "iu" or array.size == 0 or array.size > _MOST_PLACES:
         return None
@@ -158,6 +163,8 @@ def _read(ids: Any, named: dict[str, Any], *, sure: bool) -> Batch | None:
         lengths = _unmasked(array) if mask is None else mask
         if not sure and mask is None and not _looks_like_tokens(array, lengths):
             return None
+        if may_count and mask is None and _are_counts(array, lengths):
+            return None
     return Batch(rows, width, lengths)
 
 
@@ -169,11 +176,19 @@ def _looks_like_tokens(ids: Any, lengths: list[int]) -> bool:
         return False
     if len(padded) > 1 and len(set(padded)) == 1:
         return False  # sentences differ
-    row = ids[next(at for at, length in enumerate(lengths) if length <= width - _LEAST_PADDING)]
+    return int(ids.min()) >= 0 and not _are_counts(ids, lengths)
+
+
+def _are_counts(ids: Any, lengths: list[int]) -> bool:
+    """Padding is no token, or the one that ends each sequence. Most counts are 0, wherever they stand."""
+    rows, width = ids.shape
+    at = next((at for at, length in enumerate(lengths) if length < width), None)
+    if at is None:
+        return bool(2 * int((ids == 0).sum()) > ids.size)
+    row = ids[at]
     padding = row[-1] if row[-1] == row[-2] else row[0]
-    # The value of padding is no token, or the one at the end of each sequence.
     inside = int((ids == padding).sum()) - (ids.size - sum(lengths))
-    return bool(inside <= rows)
+    return bool(inside > rows)
 
 
 def _numbers(value: Any) -> Any:

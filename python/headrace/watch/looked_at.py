@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.messages import warn_once
+from headrace.watch import language
 from headrace.watch.fields import Array, array_of, fields_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -182,6 +183,11 @@ class Seen:
     @property
     def rows(self) -> int:
         return self.fields[0].rows if self.fields else 0
+
+    @cached_property
+    def tokens(self) -> language.Batch | None:
+        """Rows and lengths of token ids; None: it is no language data, or it is on a device."""
+        return language.tokens_of(self._batch)
 
     @property
     def indices(self) -> list[Any] | None:

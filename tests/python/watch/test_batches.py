@@ -200,6 +200,25 @@ def test_padding_is_a_note_with_its_cost(tmp_path: Path) -> None:
     assert found.figures["share"] == pytest.approx(1 - 22 / 64)
 
 
+@pytest.mark.parametrize("kind", ["counts", "classes", "answers"])
+def test_what_is_no_token_is_not_padded(tmp_path: Path, kind: str) -> None:
+    def batches() -> Iterator[Any]:
+        for step in range(20):
+            draw = torch.Generator().manual_seed(step)
+            numbers = torch.randint(2, 1000, (8, 400), generator=draw)
+            if kind == "counts":
+                yield {"text": numbers * (torch.rand(8, 400, generator=draw) < 0.004)}
+            elif kind == "classes":
+                yield {"classes": torch.where(torch.arange(400) < 9, numbers, 0)}
+            else:
+                yield {"input_ids": numbers, "labels": torch.where(torch.arange(400) < 300, -100, numbers)}
+
+    loader = hr.wrap(batches(), run=str(tmp_path), watch=True)
+    for _ in loader:
+        pass
+    assert [one.kind for one in loader.report().findings] == []  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_order_that_repeats(tmp_path: Path, workers: int) -> None:
     report = trained(str(tmp_path), DataLoader(Images(), batch_size=16, num_workers=workers), epochs=3)

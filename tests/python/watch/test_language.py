@@ -79,6 +79,29 @@ class TestOneBatch:
     def test_other_data(self, batch: Any) -> None:
         assert tokens_of(batch) is None
 
+    def test_sparse_counts_and_classes_are_no_tokens(self) -> None:
+        draw = torch.Generator().manual_seed(3)
+
+        def rows(high: int, width: int) -> Any:
+            return torch.randint(1, high, (16, width), generator=draw)
+
+        def counts(width: int, density: float, most: int = 9000) -> Any:
+            return rows(most, width) * (torch.rand(16, width, generator=draw) < density)
+
+        until = torch.arange(64) < torch.randint(5, 60, (16, 1), generator=draw)
+        batches: list[Any] = [
+            *((counts(300, density), torch.zeros(16)) for density in (0.003, 0.02, 0.2, 0.7)),
+            *({name: counts(300, 0.02)} for name in ("text", "tokens", "ids", "features")),
+            {"text": torch.eye(40, dtype=torch.int64)[torch.arange(16)]},
+            {"text": counts(80, 0.1, most=2)},
+            (rows(256, 784), torch.zeros(16)),
+            counts(300, 0.02).int(),
+            (torch.where(until, -100, rows(9000, 64)), torch.zeros(16)),  # labels of answers
+            (torch.where(until, rows(9000, 64), -1), torch.zeros(16)),  # neighbours in a graph
+            (torch.nn.functional.pad(rows(4096, 784).reshape(16, 28, 28), (4,) * 4).flatten(1),),
+        ]
+        assert [tokens_of(batch) for batch in batches] == [None] * len(batches)
+
 
 def lengths(count: int) -> list[int]:
     draw = random.Random(3)

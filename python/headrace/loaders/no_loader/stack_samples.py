@@ -110,7 +110,7 @@ class StackSampler:
         return stack
 
     def everywhere(self) -> list[FrameType]:
-        """The innermost frames of all threads, the sampled one's first; to be dropped at once. Empty if that is gone."""
+        """The innermost frame of each thread, the sampled one's first, or none. To be dropped at once."""
         frames = sys._current_frames()
         own = frames.pop(self._ident, None)
         return [] if own is None else [own, *frames.values()]

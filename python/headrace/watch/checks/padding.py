@@ -1,4 +1,4 @@
-"""What fills up rows of tokens, and what it costs."""
+"""What fills up rows of tokens, and what it costs. `headrace.watch.language` says which batches hold them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ _WORTH_IT = 0.3
 
 
 def _is_tokens(field: Field) -> bool:
-    """Rows of numbers that are no mask."""
+    """Rows of numbers that are no mask, and no labels, whose hidden ones are below 0."""
     return (
         field.dtype in ("int16", "int32", "int64")
         and len(field.shape) == 2
         and field.row_size >= _LEAST_LENGTH
         and field.all.max > 1
+        and field.all.min >= 0
     )
 
 
@@ -30,8 +31,9 @@ class Padding(Check):
         self._batches: dict[str, int] = {}
 
     def see(self, seen: Seen) -> None:
-        for field in seen.fields:
-            if _is_tokens(field):
+        for field in filter(_is_tokens, seen.fields):
+            tokens = seen.tokens
+            if tokens is not None and field.shape == (tokens.rows, tokens.width):
                 self._batches[field.where] = self._batches.get(field.where, 0) + 1
                 value, share, _ = field.padding
                 counts = self._fields.setdefault(field.where, {}).setdefault(value, [0.0, 0.0])
