@@ -389,3 +389,38 @@ def test_each_run_of_a_process_has_its_own(tmp_path: Path, kept: bool) -> None:
     for number in range(2):
         budget = hr.Report.load(f"{tmp_path / 'run'}-{number}").budget
         assert of_part(budget, "steps").seconds == pytest.approx(0.3, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "taken"),
+    [(2, "zip(*loaders)"), (3, "zip(*loaders)"), (3, "zip(zip(*loaders[:2]), loaders[2])")],
+)
+def test_loaders_that_are_zipped_share_their_steps(tmp_path: Path, count: int, taken: str) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    (tmp_path / "train.py").write_text(
+        textwrap.dedent(f"""
+        import time
+        from torch.utils.data import DataLoader
+        class Items:
+            def __init__(self, item_s): self.item_s = item_s
+            def __len__(self): return 60
+            def __getitem__(self, index):
+                time.sleep(self.item_s)
+                return index
+        loaders = [DataLoader(Items(0.02 if n == 1 else 0.001)) for n in range({count})]
+        for batch in {taken}:
+            time.sleep(0.02)
+        """)
+    )
+    command = [sys.executable, "-m", "headrace", "run", "--out", "run", "train.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    report = hr.Report.load(tmp_path / "run")
+    assert len(report.loaders) == count
+    parts = [part for part in report.budget if part.part in ("evaluation", "steps", "waits")]
+    assert [part.part for part in parts].count("steps") == 1
+    assert {part.loader for part in parts if part.part == "waits"} == set(report.loaders)
+    assert "evaluation" not in {part.part for part in parts}
+    slow = max(parts, key=lambda part: (part.part == "waits") * part.seconds)
+    assert slow.loader is not None
+    assert slow.loader.endswith("#2")
+    assert not any("make the loader" in (part.cure or "") for part in report.budget)

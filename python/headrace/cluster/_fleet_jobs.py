@@ -203,7 +203,7 @@ class _Rank:
                 self.evaluation_wait_s += wait_s
                 continue
             self.wait_s += wait_s
-            self.steps += one.steps
+            self.steps += 0 if one.zipped else one.steps
             if self.longest is None or wait_s > self.longest[0]:
                 self.longest = (wait_s, image, one.index)
 

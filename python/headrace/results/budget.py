@@ -196,16 +196,18 @@ class _Parts:
         """loader: of `_core.segment_loaders`."""
         known = self._document["loops"].get(loader["name"], {})
         epochs = int(loader["epochs"])
+        zipped = known.get("kind") == "zipped"
         return Loops(
             name=loader["name"],
             index=loader["index"],
             function=str(known.get("function") or "") or None,
             evaluates=known.get("kind") == "evaluation",
+            zipped=zipped,
             beside=bool(known.get("beside")),
             steps=int(loader["steps"]),
             first_s=loader["first_batches_s"],
             waits_s=loader["wait_s"] - loader["first_batches_s"],
-            compute_s=loader["compute_s"],
+            compute_s=0.0 if zipped else loader["compute_s"],
             times=max(1, int(_number(known.get("times", epochs)))),
             first_step=_number(known.get("first_step", 0)),
             last_step=_number(known.get("last_step", 0)),
@@ -220,6 +222,7 @@ class Loops:
     index: int
     function: str | None
     evaluates: bool
+    zipped: bool  #: with another loop, which has the time of their steps
     beside: bool
     steps: int
     first_s: float
@@ -234,7 +237,8 @@ class Loops:
 def _made_again(loops: list[Loops]) -> list[Loops]:
     found: dict[tuple[str, str | None, bool], Loops] = {}
     for one in loops:
-        first = found.setdefault((unnumbered(one.name), one.function, one.evaluates), one)
+        name = one.name if one.zipped else unnumbered(one.name)  # each of them is another loader
+        first = found.setdefault((name, one.function, one.evaluates), one)
         if first is one:
             continue
         first.name = min(first.name, one.name, key=len)

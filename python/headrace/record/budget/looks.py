@@ -26,6 +26,8 @@ from headrace.record.budget.stacks import Call, Place
 from headrace.record.session import before_close, on_loader, phased_loops
 from headrace.results.process_files import before_reading
 
+#: Kinds of loops whose steps are no training steps of their own.
+_NO_STEPS = ("evaluation", "zipped")
 #: Between two looks, at first and after so many of them.
 _PERIOD_S = 0.05
 _LATER_PERIOD_S = 0.25
@@ -103,9 +105,10 @@ class Looks:
             self._thread = loop.thread
         evaluation = stacks.evaluates(calls)
         loop.called_evaluation |= evaluation is not None
-        loop.nested |= any(
-            each.is_running for each in self._loops if each is not loop and not self._is_beside(each)
-        )
+        for each in self._loops:
+            outer = each.handle
+            if outer is not None and each.is_running and each is not loop and not self._is_beside(each):
+                loop.outer[outer] = outer.steps
         self._loop_is_over(loop)
         self._order += 1
         loop.begin(time.monotonic(), self._order)
@@ -130,7 +133,7 @@ class Looks:
         return loop.thread not in (0, self._thread)
 
     def _training_steps(self) -> int:
-        return self._gone_steps + sum(each.steps for each in self._loops if each.kind != "evaluation")
+        return self._gone_steps + sum(each.steps for each in self._loops if each.kind not in _NO_STEPS)
 
     def _end_gap(self, step: int) -> None:
         budget = self.budget
@@ -174,11 +177,12 @@ class Looks:
         found = None
         for loop in list(self._loops):
             handle = loop.handle
+            loop.note_zipped()
             if handle is None:
                 self._loop_is_over(loop)
                 self._loops.remove(loop)
                 self._note_kind(loop)
-                self._gone_steps += loop.steps if loop.kind != "evaluation" else 0
+                self._gone_steps += loop.steps if loop.kind not in _NO_STEPS else 0
                 continue
             runs = loop.is_running
             if runs and not loop.runs:

@@ -47,7 +47,9 @@ class Loop:
         self.without_gradients = False
         self.called_evaluation = False
         self.trained = False
-        self.nested = False
+        #: Loops in one of whose steps it began, and which step.
+        self.outer: weakref.WeakKeyDictionary[_core.LoaderHandle, int] = weakref.WeakKeyDictionary()
+        self.zipped = False
         self._since = time.monotonic()
         self._began_steps = self.steps
         #: Of the last looks that found more batches: the mean of a step, its wait included.
@@ -72,10 +74,16 @@ class Loop:
 
     @property
     def kind(self) -> str:
-        """ "training", "evaluation", or "" where nothing tells."""
+        """ "zipped" (its steps are another loop's), "training", "evaluation", or "" where nothing tells."""
+        if self.zipped:
+            return "zipped"
         if self.trained:
             return "training"
-        return "evaluation" if self.without_gradients or self.called_evaluation or self.nested else ""
+        return "evaluation" if self.without_gradients or self.called_evaluation or self.outer else ""
+
+    def note_zipped(self) -> None:
+        """A loop in a step of another one is over before that goes on; ``zip`` takes from both."""
+        self.zipped |= any(outer.active > 0 and outer.steps > step for outer, step in self.outer.items())
 
     def leave_out(self, now: float) -> None:
         """The time since the last change is of no step."""
