@@ -555,6 +555,9 @@ class RemoteCall:
     def ended(self, body_bytes: int) -> None:
         """The body is here. Counts once."""
 
+    def failed(self, body_bytes: int) -> None:
+        """There is no answer, or it broke off after so many bytes. Counts once."""
+
 def note_collection(phase: str, info: Any) -> None:
     """An entry for ``gc.callbacks``."""
 

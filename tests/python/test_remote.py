@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import http.server
+import socket
+import socketserver
+import struct
 import threading
 import urllib.error
 import urllib.request
@@ -269,3 +272,88 @@ def test_a_client_that_has_changed_is_left_alone(caplog: pytest.LogCaptureFixtur
     http_client.hook(SimpleNamespace(HTTPConnection=Bare, HTTPResponse=Bare))  # type: ignore[arg-type]
     assert "its HTTPResponse has changed" in caplog.text
     assert not hasattr(Bare, "getresponse")
+
+
+class _Breaks(socketserver.BaseRequestHandler):
+    """`/reset`: no answer; `/cut`, `/chunks`: a part of the body; `/late`, `/late_body`: no more."""
+
+    def handle(self) -> None:
+        asked = b""
+        while b"\r\n\r\n" not in asked:
+            part = self.request.recv(4096)
+            if not part:
+                return
+            asked += part
+        kind = asked.split()[1].split(b"/")[1]
+        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+        if kind in (b"cut", b"late_body"):
+            self.request.sendall(head + b"Content-Length: 1000\r\n\r\n" + b"x" * 300)
+        elif kind == b"chunks":
+            self.request.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n12c\r\n" + b"x" * 300 + b"\r\n")
+        if kind in (b"late", b"late_body"):
+            self.request.settimeout(10)
+            self.request.recv(1)  # until the client has given up
+        elif kind == b"reset":
+            self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.fixture(scope="module")
+def breaks() -> Iterator[str]:
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Breaks)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def _requests_in_parts() -> Callable[[str], Any]:
+    session = pytest.importorskip("requests").Session()
+    return lambda url: list(session.get(url, stream=True).iter_content(100))
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("client", [*CLIENTS, _requests_in_parts])
+@pytest.mark.parametrize("kind", ["reset", "cut", "chunks", "empty"])
+def test_an_answer_that_breaks_off_is_none(breaks: str, client: Callable[[], Any], kind: str) -> None:
+    read = client()
+    kept: list[Exception] = []
+
+    def broken(url: str) -> None:
+        try:
+            read(url)
+        except Exception as error:
+            kept.append(error)  # and with it what its frames hold
+
+    remote = remote_of(loop_over([f"{breaks}/{kind}/{number}" for number in range(4)], broken))
+    assert len(kept) == 4
+    assert not any(isinstance(error, TypeError) for error in kept)
+    assert (remote.requests, remote.connection_errors, remote.ok) == (3, 3, 0)
+    assert (remote.latency.count, remote.first_reads, remote.first_byte_s) == (0, 0, 0)
+    assert remote.refused_s > 0
+    assert remote.load == []
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("kind", ["late", "late_body"])
+def test_a_timeout_is_no_answer(breaks: str, kind: str) -> None:
+    def late(url: str) -> None:
+        with pytest.raises(OSError, match="timed out"):
+            urllib.request.urlopen(url, timeout=0.05).read()
+
+    remote = remote_of(loop_over([f"{breaks}/{kind}/{number}" for number in range(4)], late))
+    assert (remote.connection_errors, remote.ok, remote.latency.count) == (3, 0, 0)
+    assert remote.refused_s >= 3 * 0.05
+
+
+@pytest.mark.usefixtures("run")
+def test_a_reader_that_has_enough_breaks_nothing(store: str) -> None:
+    def first_part(url: str) -> bytes:
+        try:
+            raise ConnectionError  # a retry in a handler
+        except ConnectionError:
+            with urllib.request.urlopen(url) as answer:
+                return bytes(answer.read(10))
+
+    remote = remote_of(loop_over([f"{store}/ok/enough{number}" for number in range(4)], first_part))
+    assert (remote.ok, remote.connection_errors) == (3, 0)

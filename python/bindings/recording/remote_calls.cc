@@ -26,7 +26,8 @@ void add_remote_calls(PyObject* into) {
           py::arg("owner"), py::arg("target"), py::arg("is_retry") = false, py::arg("backoff_ns") = 0,
           py::arg("pause_ns") = -1)
       .def("answered", &RemoteCall::answered, py::arg("status"))
-      .def("ended", &RemoteCall::ended, py::arg("body_bytes"));
+      .def("ended", &RemoteCall::ended, py::arg("body_bytes"))
+      .def("failed", &RemoteCall::failed, py::arg("body_bytes"));
 }
 
 }  // namespace headrace::python

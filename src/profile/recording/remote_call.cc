@@ -148,6 +148,11 @@ void RemoteCall::answered(int status) noexcept {
   begin_phase(*session, &RemoteFlights::Process::transferring);
 }
 
+void RemoteCall::failed(std::int64_t bytes) noexcept {
+  if (metrics::answer_of(request_.status) == metrics::RemoteAnswer::ok) request_.status = 0;
+  ended(bytes);
+}
+
 void RemoteCall::ended(std::int64_t bytes) noexcept {
   const std::shared_ptr<Session> session = open_session();
   pid_ = 0;

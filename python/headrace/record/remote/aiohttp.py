@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from types import ModuleType
 from typing import Any
 
 from headrace.common.messages import warn_once
 from headrace.record.remote import calls
+
+_TIMEOUTS = (asyncio.CancelledError, TimeoutError, asyncio.TimeoutError, OSError)
 
 
 def hook(library: ModuleType) -> None:
@@ -25,14 +29,14 @@ def hook(library: ModuleType) -> None:
         try:
             response = await request(self, method, str_or_url, **kwargs)
         except BaseException as error:
-            calls.refused(target)
-            if isinstance(error, library.ClientResponseError):
+            if isinstance(error, library.ClientResponseError) and error.status > 0:
                 call.answered(error.status)
+            calls.failed(call, target)
             raise
         call.answered(response.status)
         if calls.is_refused(response.status):
             calls.refused(target)
-        response._headrace_call = call
+        response._headrace_call = call, target
         if response.closed:
             _end(response)
         return response
@@ -42,7 +46,7 @@ def hook(library: ModuleType) -> None:
         at_eof(self)
 
     def _close(self: Any) -> None:
-        _end(self)
+        _end(self, is_whole=False)
         close(self)
 
     session._request = _request
@@ -50,10 +54,17 @@ def hook(library: ModuleType) -> None:
     answer.close = _close
 
 
-def _end(response: Any) -> None:
-    call = vars(response).pop("_headrace_call", None)
-    if call is not None:
-        call.ended(getattr(response.content, "total_bytes", 0))
+def _end(response: Any, is_whole: bool = True) -> None:
+    """``is_whole``: the body has come; else the response is closed, by its reader or because it broke off."""
+    call, target = vars(response).pop("_headrace_call", (None, b""))
+    if call is None:
+        return
+    body = response.content
+    read = getattr(body, "total_bytes", 0)
+    if not is_whole and (body.exception() is not None or isinstance(sys.exc_info()[1], _TIMEOUTS)):
+        calls.failed(call, target, body_bytes=read)
+    else:
+        call.ended(read)
 
 
 def _target(url: Any, params: Any, headers: Any) -> bytes:

@@ -55,6 +55,12 @@ def refused(target: bytes, in_one_thread: bool = False) -> None:
     _refused[target] = (time.monotonic_ns(), threading.get_ident() if in_one_thread else 0)
 
 
+def failed(call: _core.RemoteCall, target: bytes, in_one_thread: bool = False, body_bytes: int = 0) -> None:
+    """No answer came, or it broke off. Said at once: the exception may keep ``call`` for long."""
+    call.failed(body_bytes)
+    refused(target, in_one_thread)
+
+
 def _pause_before(target: bytes, thread: int) -> int:
     found = _refused.pop(target, None)
     if found is None:

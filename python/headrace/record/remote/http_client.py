@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,8 @@ from headrace.record.remote import calls
 
 #: Names of the library's own that have no documented counterpart.
 _PRIVATE = ("_close_conn", "_safe_read")
+#: Exceptions that were raised while others were handled, at most.
+_CHAIN = 4
 
 
 def hook(client: ModuleType) -> None:
@@ -20,6 +23,8 @@ def hook(client: ModuleType) -> None:
         return
     send_headers, get_response = connection.endheaders, connection.getresponse
     close_body, read_exactly = answer._close_conn, answer._safe_read
+    close_answer = answer.close
+    broken = (OSError, client.HTTPException)
 
     def endheaders(self: Any, *args: Any, **kwargs: Any) -> Any:
         target = _target(self)
@@ -29,7 +34,7 @@ def hook(client: ModuleType) -> None:
         try:
             result = send_headers(self, *args, **kwargs)
         except BaseException:
-            calls.refused(target, in_one_thread=True)
+            calls.failed(call, target, in_one_thread=True)
             raise
         self._headrace_call = call, target
         return result
@@ -41,7 +46,7 @@ def hook(client: ModuleType) -> None:
         try:
             response = get_response(self, *args, **kwargs)
         except BaseException:
-            calls.refused(target, in_one_thread=True)
+            calls.failed(call, target, in_one_thread=True)
             raise
         status = response.status
         call.answered(status)
@@ -50,20 +55,30 @@ def hook(client: ModuleType) -> None:
         if response.fp is None or response.length == 0:
             call.ended(0)
         else:
-            response._headrace_call = call, response.length
+            response._headrace_call = call, response.length, target, id(sys.exc_info()[1])
         return response
 
     def _close_conn(self: Any) -> None:
-        call, length = self.__dict__.pop("_headrace_call", (None, None))
+        """The body has come, or no more of it will."""
         try:
             close_body(self)
         finally:
-            if call is not None:
-                read = self.__dict__.get("_headrace_bytes", 0)
-                call.ended(read if length is None else length - (self.length or 0))
+            if "_headrace_call" in self.__dict__:
+                _ended(self, (self.length or 0) > 0 or _broke(self, broken))
+
+    def close(self: Any) -> None:
+        """By its reader, who may have enough."""
+        if "_headrace_call" in self.__dict__:
+            _ended(self, _broke(self, broken))
+        close_answer(self)
 
     def _safe_read(self: Any, amt: int) -> Any:
-        data = read_exactly(self, amt)
+        try:
+            data = read_exactly(self, amt)
+        except broken:
+            if "_headrace_call" in self.__dict__:
+                _ended(self, True)
+            raise
         if self.chunked:  # its length is not in the headers
             self._headrace_bytes = self.__dict__.get("_headrace_bytes", 0) + len(data)
         return data
@@ -71,7 +86,34 @@ def hook(client: ModuleType) -> None:
     connection.endheaders = endheaders
     connection.getresponse = getresponse
     answer._close_conn = _close_conn
+    answer.close = close
     answer._safe_read = _safe_read
+
+
+def _broke(answer: Any, errors: tuple[type[BaseException], ...]) -> bool:
+    """Whether one of these is handled now, or behind it: clients raise their own. A chunk's length is parsed.
+
+    It must not be the one that was handled when the answer began, as where a handler tries again.
+    """
+    if answer.chunked:
+        errors = (*errors, ValueError)
+    error, began_in = sys.exc_info()[1], answer._headrace_call[3]
+    for _ in range(_CHAIN):
+        if error is None or id(error) == began_in:
+            return False
+        if isinstance(error, errors):
+            return True
+        error = error.__context__
+    return False
+
+
+def _ended(answer: Any, is_broken: bool) -> None:
+    call, length, target, _ = answer.__dict__.pop("_headrace_call")
+    read = answer.__dict__.get("_headrace_bytes", 0) if length is None else length - (answer.length or 0)
+    if is_broken:
+        calls.failed(call, target, in_one_thread=True, body_bytes=read)
+    else:
+        call.ended(read)
 
 
 def _target(connection: Any) -> bytes:

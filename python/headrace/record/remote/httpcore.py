@@ -22,7 +22,7 @@ def hook(library: ModuleType) -> None:
         try:
             response = handle(self, request)
         except BaseException:
-            calls.refused(target, in_one_thread=True)
+            calls.failed(call, target, in_one_thread=True)
             raise
         return _answered(call, target, response)
 
@@ -34,7 +34,7 @@ def hook(library: ModuleType) -> None:
         try:
             response = await handle_async(self, request)
         except BaseException:
-            calls.refused(target)
+            calls.failed(call, target)
             raise
         return _answered(call, target, response)
 
@@ -52,28 +52,37 @@ def _answered(call: Any, target: bytes, response: Any) -> Any:
     call.answered(response.status)
     if calls.is_refused(response.status):
         calls.refused(target)
-    response.stream = _CountedBody(response.stream, call)
+    response.stream = _CountedBody(response.stream, call, target)
     return response
 
 
 class _CountedBody:
     """The body's stream, sync or async; httpcore reads it once and closes it."""
 
-    def __init__(self, stream: Any, call: Any) -> None:
+    def __init__(self, stream: Any, call: Any, target: bytes) -> None:
         self._stream = stream
         self._call = call
+        self._target = target
         self._bytes = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for part in self._stream:
-            self._bytes += len(part)
-            yield part
+        try:
+            for part in self._stream:
+                self._bytes += len(part)
+                yield part
+        except Exception:
+            calls.failed(self._call, self._target, body_bytes=self._bytes)
+            raise
         self._call.ended(self._bytes)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._stream:
-            self._bytes += len(part)
-            yield part
+        try:
+            async for part in self._stream:
+                self._bytes += len(part)
+                yield part
+        except Exception:
+            calls.failed(self._call, self._target, body_bytes=self._bytes)
+            raise
         self._call.ended(self._bytes)
 
     def close(self) -> None:

@@ -42,8 +42,16 @@ def _done(call: Any, result: Any) -> Any:
 def _counted(function: Any) -> Any:
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
-        call = calls.begin_in_thread(_target(args, kwargs))
-        return function(*args, **kwargs) if call is None else _done(call, function(*args, **kwargs))
+        target = _target(args, kwargs)
+        call = calls.begin_in_thread(target)
+        if call is None:
+            return function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException:
+            calls.failed(call, target, in_one_thread=True)
+            raise
+        return _done(call, result)
 
     return read
 
@@ -51,8 +59,15 @@ def _counted(function: Any) -> Any:
 def _counted_async(function: Any) -> Any:
     @functools.wraps(function)
     async def read(*args: Any, **kwargs: Any) -> Any:
-        call = calls.begin(_target(args, kwargs))
-        result = await function(*args, **kwargs)
-        return result if call is None else _done(call, result)
+        target = _target(args, kwargs)
+        call = calls.begin(target)
+        if call is None:
+            return await function(*args, **kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException:
+            calls.failed(call, target)
+            raise
+        return _done(call, result)
 
     return read
