@@ -20,12 +20,14 @@ std::string remote_sentence(const profile::OperatorProfile& op, const profile::P
   const auto requests = static_cast<double>(remote.requests);
   const double per_batch = requests / std::max(1.0, static_cast<double>(profile.sink.steps));
   if (per_batch < kWorthAWord || profile.elapsed_s <= 0) return "";
-  std::string text = fmt::format(
-      "{} makes {:.3g} requests a batch, latency {} (p90 {}, first byte {}), {}/s over all readers",
-      shortened(op.name, kLongestName), per_batch, duration(remote.latency.p50_s),
-      duration(remote.latency.p90_s),
-      duration(remote.first_byte_s / std::max(1.0, static_cast<double>(remote.ok))),
-      memory_size(static_cast<double>(remote.bytes) / profile.elapsed_s));
+  std::string text =
+      fmt::format("{} makes {:.3g} requests a batch, ", shortened(op.name, kLongestName), per_batch);
+  if (remote.latency.count > 0)
+    text += fmt::format("latency {} (p90 {}, first byte {}), ", duration(remote.latency.p50_s),
+                        duration(remote.latency.p90_s),
+                        duration(remote.first_byte_s / std::max(1.0, static_cast<double>(remote.ok))));
+  text += fmt::format("{}/s over all readers",
+                      memory_size(static_cast<double>(remote.bytes) / profile.elapsed_s));
   const auto refused =
       static_cast<double>(remote.too_many_requests + remote.unavailable + remote.server_errors);
   if (refused > 0) text += fmt::format("; {} were refused", percent(refused / requests));
@@ -33,8 +35,8 @@ std::string remote_sentence(const profile::OperatorProfile& op, const profile::P
     text += fmt::format("; pauses after refusals took {} of its time",
                         percent(std::min(1.0, remote.backoff_s / op.busy_s)));
   if (remote.connection_errors > 0)
-    text +=
-        fmt::format("; {} had no answer", percent(static_cast<double>(remote.connection_errors) / requests));
+    text += fmt::format("; {} had no whole answer",
+                        percent(static_cast<double>(remote.connection_errors) / requests));
   return text;
 }
 

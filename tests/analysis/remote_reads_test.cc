@@ -47,6 +47,16 @@ Profile reads(int workers = 2) {
   return profile;
 }
 
+/// The whole body of the answer came only every other time.
+void break_half(OperatorProfile& op) {
+  Remote& remote = *op.remote;
+  remote.requests = 1000;
+  remote.ok = remote.first_reads = remote.connection_errors = 500;
+  remote.refused_s = 0.5 * (remote.first_byte_s + remote.transfer_s);
+  remote.first_byte_s /= 2;
+  remote.transfer_s /= 2;
+}
+
 void mostly_transfers(Remote& remote) { std::swap(remote.first_byte_s, remote.transfer_s); }
 
 RemoteLimit limit_of(const Profile& profile) {
@@ -92,9 +102,31 @@ TEST(RemoteStorage, AThrottledServiceGetsNoMoreReaders) {
   EXPECT_LT(*diagnosis.advice.front().predicted_step_s, 0.85 * profile.sink.step_s);
 }
 
+TEST(RemoteStorage, AnswersThatBreakOffAreNoLatency) {
+  Profile profile = reads();
+  break_half(reader(profile));
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kBroken);
+  EXPECT_EQ(diagnosis.cause, Cause::remote_storage);
+  EXPECT_NE(diagnosis.summary.find("fail"), std::string::npos);
+  EXPECT_EQ(diagnosis.summary.find("latency of"), std::string::npos);
+  expect_no_more_readers(profile, diagnosis);
+}
+
+TEST(RemoteStorage, ThoseThatAreRefusedAndCutAreNamedByMost) {
+  Profile profile = reads();
+  break_half(reader(profile));
+  reader(profile).remote->unavailable = 600;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kThrottled);
+  reader(profile).remote->unavailable = 400;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kBroken);
+}
+
 TEST(RemoteStorage, OneRefusalInAHundredIsNoThrottle) {
   Profile profile = reads();
   reader(profile).remote->unavailable = 10;
+  EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
+  reader(profile).remote->connection_errors = 10;
   EXPECT_EQ(limit_of(profile), RemoteLimit::kLatency);
 }
 

@@ -357,3 +357,17 @@ def test_a_reader_that_has_enough_breaks_nothing(store: str) -> None:
 
     remote = remote_of(loop_over([f"{store}/ok/enough{number}" for number in range(4)], first_part))
     assert (remote.ok, remote.connection_errors) == (3, 0)
+
+
+@pytest.mark.usefixtures("run")
+def test_what_breaks_is_not_said_to_have_latency(breaks: str) -> None:
+    def broken(url: str) -> None:
+        with pytest.raises(OSError, match="timed out"):
+            urllib.request.urlopen(url, timeout=0.02).read()
+
+    report = loop_over([f"{breaks}/late/{number}" for number in range(30)], broken)
+    assert "latency" not in str(report)
+    assert "had no whole answer" in str(report)
+    assert report.diagnosis.cause == "remote_storage"
+    assert "fail" in str(report.diagnosis)
+    assert all(one.parameter is None for one in report.diagnosis.advice)

@@ -108,7 +108,8 @@ constexpr void figures_of(Of<Remote>, Visit&& figure) {
   figure("server_errors", &Remote::server_errors, {"Answered with a status of 500 and more, 503 left out."});
   figure("unavailable", &Remote::unavailable,
          {"Refused with status 503: the service is overloaded, or slows down."});
-  figure("connection_errors", &Remote::connection_errors, {"Without an answer: no connection, or it broke."});
+  figure("connection_errors", &Remote::connection_errors,
+         {"Without a whole answer: no connection, or it broke."});
   figure("retries", &Remote::retries, {"Attempts of what had been refused just before."});
   figure(
       "backoff_s", &Remote::backoff_s,

@@ -246,7 +246,7 @@ class Remote:
     server_errors: int = 0
     #: Refused with status 503: the service is overloaded, or slows down.
     unavailable: int = 0
-    #: Without an answer: no connection, or it broke.
+    #: Without a whole answer: no connection, or it broke.
     connection_errors: int = 0
     #: Attempts of what had been refused just before.
     retries: int = 0

@@ -81,9 +81,10 @@ double cold_ratio(const profile::Remote& remote) {
                remote.repeated_reads_s / static_cast<double>(remote.repeated_reads));
 }
 
-bool throttled(const RemoteReads& reads, double refused, const RemoteThresholds& thresholds) {
-  return refused >= kMinRefused &&
-         (reads.refused_share >= thresholds.refused_share || reads.lost_share >= thresholds.lost_share);
+/// Enough requests are lost: `number` of them, a share of all.
+bool loses(const RemoteReads& reads, double number, double share, const RemoteThresholds& thresholds) {
+  return number >= kMinRefused &&
+         (share >= thresholds.refused_share || reads.lost_share >= thresholds.lost_share);
 }
 
 }  // namespace
@@ -99,8 +100,10 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   if (!op.remote || op.remote->requests == 0) return reads;
   const profile::Remote& remote = *op.remote;
   const double refused = refused_of(remote);
+  const auto broken = static_cast<double>(remote.connection_errors);
   reads.waits_share = std::min(1.0, ratio(waits_s(remote), op.busy_s));
   reads.refused_share = std::min(1.0, ratio(refused, static_cast<double>(remote.requests)));
+  reads.broken_share = std::min(1.0, ratio(broken, static_cast<double>(remote.requests)));
   reads.lost_share = std::min(1.0, ratio(remote.refused_s + remote.backoff_s, op.busy_s));
   reads.transfer_share = ratio(remote.transfer_s, remote.first_byte_s + remote.transfer_s);
   reads.in_flight = mean_in_flight(remote);
@@ -117,7 +120,10 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   const bool full = (grows(trend, thresholds) && of_means >= kOfMeans * thresholds.load_exponent) ||
                     waits_in_queue(remote, thresholds);
   reads.limit_known = full || known || (!transfers && is_exact(remote.answer_by_pause, thresholds));
-  if (throttled(reads, refused, thresholds)) {
+  const bool throttled = loses(reads, refused, reads.refused_share, thresholds);
+  if (loses(reads, broken, reads.broken_share, thresholds) && !(throttled && refused >= broken)) {
+    reads.limit = RemoteLimit::kBroken;
+  } else if (throttled) {
     reads.limit = RemoteLimit::kThrottled;
   } else if (full) {
     reads.limit = transfers ? RemoteLimit::kLink : RemoteLimit::kService;
@@ -137,6 +143,8 @@ std::string why_no_more_readers(const profile::Profile& profile, int op) {
   switch (reads.limit) {
     case RemoteLimit::kThrottled:
       return "the remote service refuses requests: more readers only raise the load on it";
+    case RemoteLimit::kBroken:
+      return "requests to the remote service have no whole answer: more readers may only lose more of them";
     case RemoteLimit::kLink:
       return "the link to the remote service is full: more readers share the same bytes a second";
     case RemoteLimit::kService:

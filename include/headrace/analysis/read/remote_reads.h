@@ -17,13 +17,15 @@ enum class RemoteLimit {
   kLink,       ///< the bodies share a link that is full
   kService,    ///< the service answers more slowly the more requests wait
   kThrottled,  ///< it refuses requests
+  kBroken,     ///< requests have no answer, or one that breaks off: refused connections, resets, time-outs
 };
 
 struct RemoteReads {
   RemoteLimit limit = RemoteLimit::kNone;
   double waits_share = 0;  ///< of the operator's busy time: in requests, and in the pauses after refused ones
   double refused_share = 0;   ///< of the requests: status 429, and 500 and more
-  double lost_share = 0;      ///< of the busy time: refused requests and the pauses after them
+  double broken_share = 0;    ///< of the requests: without an answer, or it broke off
+  double lost_share = 0;      ///< of the busy time: refused and broken requests and the pauses after them
   double transfer_share = 0;  ///< of the answers' time: from the first byte to the last
   double in_flight = 0;       ///< mean number of requests of the run while it makes one
   double bytes_per_s = 0;     ///< of all readers

@@ -134,7 +134,8 @@ struct StorageThresholds {
 struct RemoteThresholds {
   /// Share of its busy time in requests and in the pauses after refused ones.
   double waits_share = 0.5;
-  /// Of the requests: refused because of load, or failed in the service. One refusal in a hundred costs little.
+  /// Of the requests: refused because of load, failed in the service, or without a whole answer. One in a hundred
+  /// costs little.
   double refused_share = 0.05;
   /// Of its busy time: refused attempts and the pauses after them.
   double lost_share = 0.1;

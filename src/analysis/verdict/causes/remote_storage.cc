@@ -21,14 +21,18 @@ Evidence evidence_of(const Case& facts, const RemoteReads& reads) {
   std::string says =
       facts.op().name + " spends " + percent(reads.waits_share) +
       " of its time in requests to a remote service: " +
-      as_written(std::round(per_batch(facts, static_cast<double>(remote.requests)) * 10) / 10) +
-      " a batch, latency " + duration(remote.latency.p50_s) + " (p90 " + duration(remote.latency.p90_s) +
-      "), " + rate_of(reads) + " over all readers";
+      as_written(std::round(per_batch(facts, static_cast<double>(remote.requests)) * 10) / 10) + " a batch, ";
+  if (remote.latency.count > 0)
+    says += "latency " + duration(remote.latency.p50_s) + " (p90 " + duration(remote.latency.p90_s) + "), ";
+  says += rate_of(reads) + " over all readers";
   if (reads.in_flight > 0)
     says += ", " + as_written(std::round(reads.in_flight * 10) / 10) + " in flight on average";
   if (reads.refused_share > 0) says += "; " + percent(reads.refused_share) + " of the requests were refused";
+  if (reads.broken_share > 0)
+    says += "; " + percent(reads.broken_share) +
+            " of them had no whole answer (no connection, reset, cut, timed out)";
   if (remote.backoff_s > 0)
-    says += "; pauses after refused ones took " + percent(ratio(remote.backoff_s, facts.op().busy_s)) +
+    says += "; pauses after failed ones took " + percent(ratio(remote.backoff_s, facts.op().busy_s)) +
             " of its time";
   if (reads.cold_ratio >= facts.thresholds.remote.cold_ratio)
     says += "; first reads took " + as_written(std::round(reads.cold_ratio * 10) / 10) +
@@ -36,6 +40,7 @@ Evidence evidence_of(const Case& facts, const RemoteReads& reads) {
   Evidence evidence = cause_evidence(std::move(says), {{"remote_share", reads.waits_share},
                                                        {"requests", static_cast<double>(remote.requests)},
                                                        {"refused_share", reads.refused_share},
+                                                       {"broken_share", reads.broken_share},
                                                        {"lost_share", reads.lost_share},
                                                        {"transfer_share", reads.transfer_share},
                                                        {"in_flight", reads.in_flight},
@@ -59,6 +64,22 @@ void advise_when_throttled(const Case& facts, const RemoteReads& reads, Finding&
                as_written(std::round(reads.requests_per_s * 10) / 10) +
                " requests a second, and each reader more raises that load; fewer readers, or longer pauses "
                "after a refusal (with jitter), lose fewer attempts"));
+}
+
+/// Nor here: what breaks may break of the load.
+void advise_when_broken(const Case& facts, const RemoteReads& reads, Finding& finding) {
+  finding.headline = "requests of " + facts.op().name + " to a remote service fail";
+  finding.advice.push_back(with_shorter_items(
+      facts,
+      in_words(
+          "find out why connections are refused, reset or time out (address, time limit, the service's log), "
+          "or keep what is read in a local cache; predicted: without failed requests and the pauses after "
+          "them"),
+      reads.lost_share));
+  finding.advice.push_back(
+      in_words("do not add readers: " + percent(reads.broken_share) + " of " +
+               as_written(std::round(reads.requests_per_s * 10) / 10) +
+               " requests a second have no whole answer, and more of them at once may be why"));
 }
 
 void advise_when_link_is_full(const Case& facts, const RemoteReads& reads, Finding& finding) {
@@ -131,6 +152,9 @@ std::optional<Finding> judge_remote_storage(const Case& facts) {
   switch (reads.limit) {
     case RemoteLimit::kThrottled:
       advise_when_throttled(facts, reads, finding);
+      break;
+    case RemoteLimit::kBroken:
+      advise_when_broken(facts, reads, finding);
       break;
     case RemoteLimit::kLink:
       advise_when_link_is_full(facts, reads, finding);
