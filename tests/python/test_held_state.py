@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import abc
 import collections
+import contextlib
 import functools
+import hashlib
+import io
 import itertools
 import logging
+import mmap
 import random
+import re
 import socket
+import sqlite3
+import struct
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -139,6 +148,45 @@ def test_what_forked_workers_would_share(tmp_path: Path) -> None:
         assert file_positions()[str(file.fileno())] != before[str(file.fileno())]
     assert shared_state(Holds(file), None) == ""
     assert shared_state(Holds([LOG, sys.stderr, threading.Lock(), torch.zeros(1), 3]), None) == ""
+
+
+def test_what_a_library_holds_for_its_process() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        assert shared_state(Holds({"db": database}), None).startswith(
+            "dataset.held['db'] (Connection) belongs"
+        )
+    assert "belongs to the process" in shared_state(Holds(hashlib.sha256()), None)
+
+
+def test_what_a_forked_process_may_read() -> None:
+    class Base(abc.ABC):  # noqa: B024 (it is a base of datasets)
+        pattern = re.compile("a")
+
+        @property
+        def size(self) -> int:
+            return 3
+
+    class Own(Base):
+        def __getstate__(self) -> None:
+            raise TypeError("cannot be pickled")
+
+    held = [mmap.mmap(-1, 8), memoryview(b"a"), {}.keys(), weakref.ref(Base), struct.Struct("i"), Own()]
+    held += [
+        threading.Condition(),
+        threading.local(),
+        numpy.zeros(1),
+        numpy.random.default_rng(1),
+        torch.float32,
+    ]
+    held += [
+        functools.lru_cache(int),
+        random.Random(1),
+        torch.Generator(),
+        torch.nn.Linear(1, 1),
+        io.BytesIO(),
+    ]
+    for one in held:
+        assert shared_state(Holds(one), None) == "", one
 
 
 @pytest.mark.parametrize("held", [RNG.random, Slots(), functools.partial(int, RNG), lambda: RNG])

@@ -68,7 +68,7 @@ def _inside(one: Reached) -> Iterator[Reached]:
     elif isinstance(value, (types.MethodType, types.BuiltinMethodType)):
         yield Reached(f"{name}.__self__", value.__self__, is_users)
     elif isinstance(value, type):
-        if _is_users_class(value):
+        if is_users_class(value):
             yield from _of_class(value)
     else:
         yield from _attributes(one)
@@ -98,7 +98,8 @@ def _names(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*inner)
 
 
-def _is_users_class(kind: type) -> bool:
+def is_users_class(kind: type) -> bool:
+    """Whether the class is the program's own."""
     if kind.__module__ == "__main__":
         return True
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -107,7 +108,7 @@ def _is_users_class(kind: type) -> bool:
 
 def _of_class(kind: type) -> Iterator[Reached]:
     for base in kind.__mro__:
-        if not _is_users_class(base):
+        if not is_users_class(base):
             continue
         for key, value in list(vars(base).items()):
             plain = getattr(value, "fget", None) or getattr(value, "__func__", value)
@@ -118,12 +119,12 @@ def _of_class(kind: type) -> Iterator[Reached]:
 def _attributes(one: Reached) -> Iterator[Reached]:
     name, value, _ = one
     kind = type(value)
-    is_users = _is_users_class(kind) or name == "dataset"
+    is_users = is_users_class(kind) or name == "dataset"
     own = getattr(value, "__dict__", None)
     if isinstance(own, dict):
         for key, item in list(own.items()):
             yield Reached(f"{name}.{key}", item, is_users)
-    if _is_users_class(kind):
+    if is_users_class(kind):
         for base in kind.__mro__:
             slots = vars(base).get("__slots__", ())
             for key in (slots,) if isinstance(slots, str) else slots:

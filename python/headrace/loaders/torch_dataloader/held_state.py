@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
+import mmap
+import struct
 import sys
 import threading
+import types
+import weakref
+from abc import ABC
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -12,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.watch.random_state import raw_state_of
-from headrace.watch.reachable import Reached, reachable
+from headrace.watch.reachable import Reached, is_users_class, reachable
 
 #: Bytes of an array that are compared.
 _COMPARED = 4096
@@ -98,6 +104,8 @@ def shared_state(dataset: Any, collate: Any) -> str:
             return f"{one.name} runs threads, which workers do not have"
         if _is_open(one.value):
             return f"{one.name} is an open file or connection, which workers would share"
+        if _belongs_to_process(one.value):
+            return f"{one.name} ({type(one.value).__qualname__}) belongs to the process that made it"
     return next(_iterators(dataset, collate), "")
 
 
@@ -117,6 +125,42 @@ def _is_open(value: Any) -> bool:
         return int(fileno(value)) >= 0
     except Exception:  # it is closed, or in memory
         return False
+
+
+#: Cannot be pickled; a forked process has its own.
+_FORKED = (
+    *(kind for kind in vars(types).values() if isinstance(kind, type)),
+    *map(type, ({}.keys(), {}.values(), {}.items(), threading.Lock(), threading.RLock())),
+    *(type, type(vars(ABC)["_abc_impl"]), memoryview, mmap.mmap, weakref.ref, struct.Struct, threading.local),
+    IOBase,  # closed, or in memory
+)
+
+
+def _belongs_to_process(value: Any) -> bool:
+    """Whether a library's object cannot be pickled, as connections of databases, files of h5py and lmdb."""
+    kind = type(value)
+    if isinstance(value, _FORKED) or is_users_class(kind) or hasattr(kind, "__get__"):
+        return False
+    if kind in copyreg.dispatch_table or isinstance(value, _SCALARS):
+        return False
+    try:
+        if hasattr(kind, "__getnewargs__"):
+            value.__getnewargs__()
+        elif _is_reduced_by_default(kind):
+            value.__reduce_ex__(2)
+    except Exception:
+        return True
+    return False
+
+
+def _is_reduced_by_default(kind: type) -> bool:
+    """That takes no time, and runs no code of the library's."""
+    for name in ("__reduce_ex__", "__reduce__", "__getstate__"):
+        own = getattr(kind, name, None)
+        is_of_cython = getattr(own, "__name__", "") == "__reduce_cython__"
+        if own is not getattr(object, name, None) and not is_of_cython:
+            return False
+    return True
 
 
 def file_positions() -> dict[str, tuple[str, str]]:
