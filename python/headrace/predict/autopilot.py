@@ -274,7 +274,7 @@ class _Flight:
             self._in_vain = 0
             self._tell(loader, "kept", took)
         else:
-            self._tell(loader, "put_back", took)
+            self._tell(loader, "put_back", f"{took}, which may be chance" if seems_faster else took)
         self._tries = None
         return True
 
