@@ -30,7 +30,7 @@ torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
 from headrace.loaders.torch_dataloader.held_state import (  # noqa: E402
-    changes_of,
+    HeldState,
     file_positions,
     shared_state,
 )
@@ -107,7 +107,7 @@ def test_changes_are_seen_where_they_are(what: str) -> None:
     make, change, name = CHANGES[what]
     for place in ("dataset", "collate_fn"):
         one = make()
-        held = changes_of(one, None) if place == "dataset" else changes_of([], one)
+        held = HeldState(one, None) if place == "dataset" else HeldState([], one)
         assert held.changed() == ""
         change(one)
         assert held.changed().startswith(name.replace("dataset", place)), held.changed()
@@ -115,21 +115,32 @@ def test_changes_are_seen_where_they_are(what: str) -> None:
 
 def test_a_worker_may_open_and_cache() -> None:
     dataset = Holds({})
-    held = changes_of(dataset, None)
+    held = HeldState(dataset, None)
     dataset.held["a"] = 1
     dataset.file = object()  # type: ignore[attr-defined]
     assert held.copied() == ""
     assert held.set_by_init().startswith("its worker_init_fn sets dataset.held")
     dataset.held["a"] = 2
-    assert changes_of(dataset, None).copied() == ""
-    again = changes_of(dataset, None)
+    assert HeldState(dataset, None).copied() == ""
+    again = HeldState(dataset, None)
     dataset.held["a"] = 3
     assert "its own copy of dataset.held['a']" in again.copied()
 
 
+def test_a_dataset_is_not_kept() -> None:
+    dataset, items = Holds(1), [1, 2]
+    held = HeldState(dataset, print)
+    of_items = HeldState(items, None)
+    del dataset
+    assert held.changed() == "its dataset is gone, so what it held is not known"
+    assert of_items.changed() == ""
+    items.append(3)
+    assert of_items.changed().startswith("dataset")
+
+
 def test_iterators_are_copied() -> None:
     for held in (itertools.count(), itertools.cycle("ab"), iter([1]), (one for one in "ab")):
-        assert "iterator dataset.held" in changes_of(Holds(held), None).copied()
+        assert "iterator dataset.held" in HeldState(Holds(held), None).copied()
 
 
 def test_what_forked_workers_would_share(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
-from headrace.loaders.torch_dataloader.held_state import changes_of, file_positions, shared_state
+from headrace.loaders.torch_dataloader.held_state import HeldState, file_positions, shared_state
 from headrace.watch.random_state import generators_of, global_states, raw_state_of
 
 #: Facts of the record: that somebody looked; names of generators; that the dataset asked for its worker; why
@@ -44,7 +44,7 @@ class _Look:
         self._generators: list[tuple[str, Any]] = []
         self._states: dict[str, Any] = {}
         self._positions: dict[str, tuple[str, str]] = {}
-        self._changed = changes_of(*self._held)
+        self._changed = HeldState(*self._held)
         fetcher.__dict__["fetch"] = _core.HookedCall(fetcher.fetch, self._before, self._after)
         if info is not None:
             _note_questions(info, loader)

@@ -11,7 +11,7 @@ import types
 import weakref
 from abc import ABC
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from io import IOBase
 from pathlib import Path
@@ -26,16 +26,21 @@ _SCALARS = (bool, int, float, complex, str, bytes)
 
 
 class HeldState:
-    """What was held at one time, to be compared with now."""
+    """What was held at one time, to be compared with now. Does not keep the dataset, if that can be."""
 
     def __init__(self, dataset: Any, collate: Any) -> None:
-        self._of = dataset, collate
-        self._before = _values(*self._of)
+        self._dataset, self._collate = _weakly(dataset), _weakly(collate)
+        self._before = _values(dataset, collate)
+
+    def _now(self) -> tuple[Any, Any]:
+        return self._dataset(), self._collate()
 
     def changed(self) -> str:
         """What has changed in this process, as a reason to keep the loader in it; "": nothing."""
+        if self._dataset() is None:
+            return "its dataset is gone, so what it held is not known"
         try:
-            now = _values(*self._of)
+            now = _values(*self._now())
         except RuntimeError:  # it changes now
             now = {"dataset": None}
         names = self._before | now
@@ -44,22 +49,25 @@ class HeldState:
 
     def copied(self) -> str:
         """What has changed in a worker, as a reason to keep their number. Not what it opens or caches."""
-        for name, value in _values(*self._of).items():
+        for name, value in _values(*self._now()).items():
             earlier = self._before.get(name)
             if earlier is not None and earlier[0] == value[0] == _VALUE and earlier != value:
                 return f"each worker changes its own copy of {name}"
-        return next(_iterators(*self._of), "")
+        return next(_iterators(*self._now()), "")
 
     def set_by_init(self) -> str:
         """What a worker_init_fn has set in its worker's dataset; "": no plain value."""
-        for name, value in _values(*self._of).items():
+        for name, value in _values(*self._now()).items():
             if value[0] == _VALUE and self._before.get(name) != value:
                 return f"its worker_init_fn sets {name}"
         return ""
 
 
-def changes_of(dataset: Any, collate: Any) -> HeldState:
-    return HeldState(dataset, collate)
+def _weakly(one: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(one)
+    except TypeError:  # a list, or nothing
+        return lambda: one
 
 
 _VALUE, _OBJECT = "value", "object"

@@ -20,7 +20,7 @@ from headrace import _core
 from headrace.common.plain import typed_error_line
 from headrace.common.users_files import is_the_users
 from headrace.loaders.torch_dataloader import draws, loaders
-from headrace.loaders.torch_dataloader.held_state import HeldState, changes_of
+from headrace.loaders.torch_dataloader.held_state import HeldState
 from headrace.loaders.torch_dataloader.settings import settings_of
 from headrace.record import live_parameters
 from headrace.record.live_parameters import Settable
@@ -91,13 +91,13 @@ def _without_seed(loader: Any, iterate: Callable[[Any], Any]) -> Any:
 def _settable(loader: Any, record: loaders.Record) -> Settable:
     own = loader.__dict__
     if in_process := loader.num_workers == 0 and _FIRST not in own:
-        _held[loader] = changes_of(loader.dataset, loader.collate_fn)
+        _held[loader] = HeldState(loader.dataset, loader.collate_fn)
     elif loader.persistent_workers and loader not in _held:
-        _held[loader] = changes_of(loader.dataset, None)
+        _held[loader] = HeldState(loader.dataset, None)
     return Settable(
         record.handle,
         {"num_workers": partial(_set_workers, own), "prefetch_factor": partial(_set_window, own)},
-        partial(_refused, weakref.ref(loader), in_process),
+        partial(_refused, weakref.ref(loader), _held.get(loader), in_process),
         record,
         length_of(loader),
         record.renew,
@@ -123,17 +123,39 @@ def _nothing() -> None:
 
 
 def _refused(
-    of: weakref.ref[Any], in_process: bool, parameter: str, facts: dict[str, str], allowed: frozenset[str]
+    of: weakref.ref[Any],
+    held: HeldState | None,
+    in_process: bool,
+    parameter: str,
+    facts: dict[str, str],
+    allowed: frozenset[str],
 ) -> str:
-    loader = of()
-    if loader is None:
-        return "the loader does not exist any more"
+    loader = of()  # gone where it is made anew: the next one is asked before anything is set
+    why = "" if loader is None else _is_refused_by(loader, held, parameter, allowed)
+    if why or parameter != "num_workers":
+        return why
+    if draws.LOOKED not in facts:
+        return "it is not known whether its workers draw random numbers"
+    if draws.RANDOM in facts and "random" not in allowed:
+        return f"its dataset draws random numbers, which depend on the workers ({facts[draws.RANDOM]})"
+    if draws.WORKER in facts and "random" not in allowed:
+        return f"its dataset asks for the worker's {facts[draws.WORKER]}"
+    if draws.STATE in facts:
+        return facts[draws.STATE]
+    if not in_process:
+        return ""
+    why = "" if loader is None else _keeps_it_here(loader, allowed)
+    return why or ("what its dataset held is not known" if held is None else held.changed())
+
+
+def _is_refused_by(loader: Any, held: HeldState | None, parameter: str, allowed: frozenset[str]) -> str:
+    """By what it is, whatever was recorded of it."""
     sampler = _own_sampler(loader)
     if sampler and "sampler" not in allowed:
         return f"{sampler} is a sampler of the program's own, which would draw further ahead"
     if "sampler" not in allowed and any(map(_draws_ahead, (loader.sampler, loader.batch_sampler))):
         return "its sampler would draw further ahead from the program's generator"
-    if loader.persistent_workers and (why := _held[loader].changed() if loader in _held else ""):
+    if loader.persistent_workers and (why := "" if held is None else held.changed()):
         return f"{why}, nor workers that stay"
     if parameter != "num_workers":
         return ""
@@ -144,15 +166,7 @@ def _refused(
         return "its workers are of another library"
     if type(loader).__module__.startswith("torchdata.stateful"):
         return "its state_dict keeps the states of so many workers"
-    if draws.LOOKED not in facts:
-        return "it is not known whether its workers draw random numbers"
-    if draws.RANDOM in facts and "random" not in allowed:
-        return f"its dataset draws random numbers, which depend on the workers ({facts[draws.RANDOM]})"
-    if draws.WORKER in facts and "random" not in allowed:
-        return f"its dataset asks for the worker's {facts[draws.WORKER]}"
-    if draws.STATE in facts:
-        return facts[draws.STATE]
-    return _keeps_it_here(loader, allowed) if in_process else ""
+    return ""
 
 
 def _own_sampler(loader: Any) -> str:
@@ -189,8 +203,7 @@ def _keeps_it_here(loader: Any, allowed: frozenset[str]) -> str:
         return "new workers would not be forked, and import the program again"
     if _is_users_function(loader.worker_init_fn) and "random" not in allowed:
         return "its worker_init_fn, which runs in workers only, may change the dataset"
-    held = _held.get(loader)
-    return "what its dataset held is not known" if held is None else held.changed()
+    return ""
 
 
 class _Guarded(Iterator[Any]):

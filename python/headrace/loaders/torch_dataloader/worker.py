@@ -47,10 +47,10 @@ class WorkerStart:
     def before_init(self, *_: Any) -> None:
         """In the worker, where the user's worker_init_fn is about to run."""
         if self.looks and self.has_init:
-            from headrace.loaders.torch_dataloader.held_state import changes_of
+            from headrace.loaders.torch_dataloader.held_state import HeldState
 
             try:
-                self.held = changes_of(sys.modules["torch.utils.data"].get_worker_info().dataset, None)
+                self.held = HeldState(sys.modules["torch.utils.data"].get_worker_info().dataset, None)
             except Exception:  # it is not compared
                 self.held = None
 
