@@ -23,8 +23,8 @@ from headrace.show.top.lines import lines
 
 RECORDS = """
 import sys, time, headrace as hr
-pipe = hr.source(range(60)).map(lambda item: time.sleep(0.004) or item, name="decode")
-for rank in range(2):
+for rank, item_s in enumerate((0.008, 0.004)):  # the slower rank is shown first
+    pipe = hr.source(range(60)).map(lambda item: time.sleep(item_s) or item, name="decode")
     for _ in hr.wrap(pipe, run=sys.argv[1], rank=rank, name="train"):
         pass
 """

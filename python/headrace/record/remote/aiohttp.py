@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from types import ModuleType
 from typing import Any
 
 from headrace.common.messages import warn_once
 from headrace.record.remote import calls
-
-_TIMEOUTS = (asyncio.CancelledError, TimeoutError, asyncio.TimeoutError, OSError)
 
 
 def hook(library: ModuleType) -> None:
@@ -61,10 +58,15 @@ def _end(response: Any, is_whole: bool = True) -> None:
         return
     body = response.content
     read = getattr(body, "total_bytes", 0)
-    if not is_whole and (body.exception() is not None or isinstance(sys.exc_info()[1], _TIMEOUTS)):
+    if not is_whole and (body.exception() is not None or _breaks_off(sys.exc_info()[1])):
         calls.failed(call, target, body_bytes=read)
     else:
         call.ended(read)
+
+
+def _breaks_off(error: BaseException | None) -> bool:
+    """Of the connection, or asyncio's: a time-out, or the end of its task."""
+    return isinstance(error, (TimeoutError, OSError)) or type(error).__module__.startswith("asyncio.")
 
 
 def _target(url: Any, params: Any, headers: Any) -> bytes:
