@@ -122,7 +122,7 @@ test-python: setup torch  ## Python tests; the wheel's test runs where `make whe
 	export HEADRACE_WHEEL="$$(cat build/wheel/stamp 2>/dev/null)"; \
 	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
 	  $(VENV)/python -m pytest -m "not alone" --last-failed
-	$(VENV)/python -m pytest -m alone -n 1 --dist loadfile
+	$(VENV)/python -m pytest -m alone -n 1 --dist load
 
 # What other systems get, built here.
 readers: setup  ## the native module without recording, as macOS and Windows have it, and its tests

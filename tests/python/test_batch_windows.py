@@ -54,7 +54,9 @@ def test_a_shard_that_is_read_at_once_stops_the_loop(tmp_path: Path) -> None:
 
 def test_a_pool_that_is_waited_for_as_a_whole(tmp_path: Path) -> None:
     loader = hr.wrap(pooled(threads=3, window=WINDOW))
-    consume(loader, 0.003)
+    with ThreadPool(2) as another:  # of something else, which rests
+        another.map(str, range(4))
+        consume(loader, 0.003)
     signs, advice = windows_of(quiet(loader.report(), tmp_path))
     assert len(signs) == len(advice) == 1, str(loader.report())
     assert loader.report().profile.settings["helpers"] == "3"

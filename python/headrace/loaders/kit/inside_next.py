@@ -65,6 +65,8 @@ _POOL_THREADS = {"/concurrent/futures/thread.py": "_worker", "/multiprocessing/p
 class _Watched(NamedTuple):
     loader: weakref.ref[_core.LoaderHandle]
     seen: Counter[str]
+    #: Threads of pools that worked while the loop waited.
+    pool: set[int]
     parameter: str
 
 
@@ -75,9 +77,9 @@ _runs = False
 def watch(loader: _core.LoaderHandle, obj: Any) -> None:
     """Sample the loops over ``obj``, which ``loader`` records, until it is clear what they wait for."""
     earlier = [each for each in _watched if each.loader() is loader]
-    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
+    seen, pool = (earlier[0].seen, earlier[0].pool) if earlier else (Counter(), set())  # of the epochs before
     _watched[:] = [each for each in _watched if each not in earlier]
-    _watched.append(_Watched(weakref.ref(loader), seen, _workers_of(obj)))
+    _watched.append(_Watched(weakref.ref(loader), seen, pool, _workers_of(obj)))
     _start()
 
 
@@ -182,16 +184,17 @@ def _runs_still(pid: int | None) -> bool:
         return False
 
 
-def _pool_threads() -> int:
-    """Threads of pools: those that begin in a worker function of the standard library."""
-    return sum(
-        any(
+def _working_pool_threads() -> list[int]:
+    """Threads of pools that do something: others, of pools that rest, are in the pool's own function."""
+    return [
+        ident
+        for ident, calls in _core.calls_of_threads(_DEEPEST).items()
+        if any(
             code.co_filename.replace("\\", "/").endswith(end) and code.co_name == begins
-            for code, _, _ in calls
+            for code, _, _ in calls[1:]
             for end, begins in _POOL_THREADS.items()
         )
-        for calls in _core.calls_of_threads(_DEEPEST).values()
-    )
+    ]
 
 
 def _as_running(parameter: str, what: str) -> str:
@@ -228,7 +231,10 @@ def _sample_one(each: _Watched) -> bool:
     calls = _core.calls_of_thread(thread, _DEPTH) if thread and not first else []
     if not calls:
         return False
-    each.seen[_waits_for(calls)] += 1
+    waits_for = _waits_for(calls)
+    each.seen[waits_for] += 1
+    if waits_for:
+        each.pool.update(_working_pool_threads())
     count = each.seen.total()
     if count < _SAMPLES:
         return False
@@ -237,7 +243,7 @@ def _sample_one(each: _Watched) -> bool:
         what = "threads"  # multiprocessing's ThreadPool
     if most >= _MAJORITY * count and what:
         loader.note("waits_for", what)
-        if count := _pool_threads() if what == "threads" else _child_processes():
+        if count := len(each.pool) if what == "threads" else _child_processes():
             loader.note("helpers", str(count))
         if each.parameter:
             loader.note("own_workers", _as_running(each.parameter, what))
