@@ -94,7 +94,7 @@ class Run:
 
 
 def test_workers_are_set_and_every_batch_is_the_same(tmp_path: Path) -> None:
-    run = Run(tmp_path, program())
+    run = Run(tmp_path, program(epochs=8))  # a trial takes one or two, and begins with the second or third
     assert run.workers[0] == 0
     assert run.workers[-1] > 0
     changes = run.report.profile.autopilot
@@ -113,12 +113,12 @@ def test_workers_are_set_and_every_batch_is_the_same(tmp_path: Path) -> None:
 
 def test_persistent_workers_end_and_begin_anew(tmp_path: Path) -> None:
     make = MAKE.replace("num_workers=0", "num_workers=1, persistent_workers=True")
-    run = Run(tmp_path, program(make, epochs=5))
+    run = Run(tmp_path, program(make, epochs=8))
     assert run.workers[-1] > 1
 
 
 def test_a_loader_that_is_made_for_each_epoch(tmp_path: Path) -> None:
-    run = Run(tmp_path, program("data = Images()", each=MAKE.replace("Images()", "data")))
+    run = Run(tmp_path, program("data = Images()", each=MAKE.replace("Images()", "data"), epochs=8))
     assert run.workers[0] == 0
     assert run.workers[-1] > 0
     assert len({change.loader.partition("#")[0] for change in run.report.profile.autopilot}) == 1
@@ -174,7 +174,7 @@ def test_what_depends_on_the_workers_keeps_their_number(tmp_path: Path, what: st
 def test_random_numbers_may_be_allowed_to_change(tmp_path: Path) -> None:
     classes = "class Own(Images):\n    def item(self, i):\n        return torch.rand(4) + i"
     make = MAKE.replace("Images()", "Own()")
-    run = Run(tmp_path, program(make, classes), "--allow", "random", alone=False)
+    run = Run(tmp_path, program(make, classes, epochs=6), "--allow", "random", alone=False)
     assert run.workers[-1] > 0
 
 
@@ -297,7 +297,7 @@ def test_what_the_dataset_raises_later_is_the_programs(tmp_path: Path) -> None:
 
 def test_two_loops_at_once(tmp_path: Path) -> None:
     """A sampler draws its seed with the first batch, not when its loop is made."""
-    text = program(epochs=3).replace("for batch in loader:", "for batch, _ in zip(*sized(loader)):")
+    text = program(epochs=5).replace("for batch in loader:", "for batch, _ in zip(*sized(loader)):")
     text = text.replace(
         "def main():",
         "def sized(loader):\n    both = iter(loader), iter(loader)\n    torch.rand(1)\n"
