@@ -190,6 +190,7 @@ def test_what_a_forked_process_may_read() -> None:
         torch.float32,
     ]
     held += [
+        numpy.zeros(3),
         functools.lru_cache(int),
         random.Random(1),
         torch.Generator(),

@@ -36,8 +36,8 @@ class RemoteCall {
   void answered(int status) noexcept;
   /// The answer is complete, or there is none. `bytes`: of the body. Counts once.
   void ended(std::int64_t bytes) noexcept;
-  /// There is no answer, or it broke off after `bytes`: refused, reset, cut, timed out. It is then no successful
-  /// one, whatever its headers said. Counts once.
+  /// There is no answer, or it broke off after `bytes`: refused, reset, cut, timed out. It does not count as a
+  /// success, whatever its headers said. Counts once.
   void failed(std::int64_t bytes) noexcept;
 
  private:

@@ -180,7 +180,8 @@ def _looks_like_tokens(ids: Any, lengths: list[int]) -> bool:
 
 
 def _are_counts(ids: Any, lengths: list[int]) -> bool:
-    """Padding is no token, or the one that ends each sequence. Most counts are 0, wherever they stand."""
+    """Whether these are counts, not ids. Padding is a value that no row holds, except at its end; most counts
+    are 0, and stand anywhere."""
     rows, width = ids.shape
     at = next((at for at, length in enumerate(lengths) if length < width), None)
     if at is None:

@@ -186,7 +186,7 @@ class Seen:
 
     @cached_property
     def tokens(self) -> language.Batch | None:
-        """Rows and lengths of token ids; None: it is no language data, or it is on a device."""
+        """Rows and lengths of token ids. None: the batch holds no language data, or lies on a device."""
         return language.tokens_of(self._batch)
 
     @property

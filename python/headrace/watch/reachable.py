@@ -16,7 +16,8 @@ _MAX_DEPTH = 6
 _MAX_OBJECTS = 2000
 #: Items of a container that are visited.
 _MAX_ITEMS = 64
-_SCALARS = (bool, int, float, complex, str, bytes)
+#: Plain values, which hold nothing.
+SCALARS = (bool, int, float, complex, str, bytes)
 #: Not visited: a logger reaches the program's files, and is not part of the data.
 _IGNORED = (types.ModuleType, types.CodeType, types.FrameType, logging.Logger, logging.Handler)
 
@@ -40,13 +41,13 @@ def reachable(name: str, root: Any) -> Iterator[Reached]:
         value = one.value
         if value is None or isinstance(value, _IGNORED):
             continue
-        if not isinstance(value, _SCALARS):
+        if not isinstance(value, SCALARS):
             if id(value) in seen:
                 continue
             seen.add(id(value))
         count += 1
         yield one
-        if depth < _MAX_DEPTH and not isinstance(value, _SCALARS):
+        if depth < _MAX_DEPTH and not isinstance(value, SCALARS):
             pending.extend((each, depth + 1) for each in _inside(one))
 
 

@@ -185,14 +185,15 @@ class _RelayQueue:
             self._hooks.after_put()
 
     def _did_put(self, result: Any, item: Any) -> None:
+        puts = 1
         if self._iterator is not None and threading.get_ident() == self._feeder:
             self._puts += 1
             if self._puts > 1:  # no other queue was found to be the loop's: those of before were puts, too
                 self.record()
-                for _ in range(self._size() - 1):
-                    self._did_put(result, item)
+                puts = max(1, self._size())
         if self._hooks is not None:
-            self._hooks.did_put(result, item)
+            for _ in range(puts):
+                self._hooks.did_put(result, item)
 
     def _before_get(self, *_: Any, **__: Any) -> None:
         if self._relay is None or threading.get_ident() == self._feeder:

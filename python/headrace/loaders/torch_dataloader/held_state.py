@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from headrace.watch.random_state import raw_state_of
-from headrace.watch.reachable import Reached, is_users_class, reachable
+from headrace.watch.reachable import SCALARS, Reached, is_users_class, reachable
 
 #: Bytes of an array that are compared.
 _COMPARED = 4096
-_SCALARS = (bool, int, float, complex, str, bytes)
 
 
 class HeldState:
@@ -53,7 +52,7 @@ class HeldState:
             earlier = self._before.get(name)
             if earlier is not None and earlier[0] == value[0] == _VALUE and earlier != value:
                 return f"each worker changes its own copy of {name}"
-        return next(_iterators(*self._now()), "")
+        return next((f"{_COPIED} {one.name}" for one in _held(*self._now()) if _is_iterator(one.value)), "")
 
     def set_by_init(self) -> str:
         """What a worker_init_fn has set in its worker's dataset; "": no plain value."""
@@ -71,6 +70,7 @@ def _weakly(one: Any) -> Callable[[], Any]:
 
 
 _VALUE, _OBJECT = "value", "object"
+_COPIED = "each worker would have its own copy of the iterator"
 
 
 def _held(dataset: Any, collate: Any) -> Iterator[Reached]:
@@ -88,7 +88,7 @@ def _values(dataset: Any, collate: Any) -> dict[str, Any]:
 
 
 def _compared(value: Any) -> tuple[str, Any]:
-    if isinstance(value, _SCALARS):
+    if isinstance(value, SCALARS):
         return _VALUE, value
     torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
     if isinstance(value, torch.Tensor):
@@ -114,17 +114,18 @@ def shared_state(dataset: Any, collate: Any) -> str:
             return f"{one.name} is an open file or connection, which workers would share"
         if _belongs_to_process(one.value):
             return f"{one.name} ({type(one.value).__qualname__}) belongs to the process that made it"
-    return next(_iterators(dataset, collate), "")
+        if _is_iterator(one.value):
+            return f"{_COPIED} {one.name}"
+    return ""
 
 
-def _iterators(dataset: Any, collate: Any) -> Iterator[str]:
-    for one in _held(dataset, collate):
-        if hasattr(type(one.value), "__next__") and not isinstance(one.value, IOBase):
-            yield f"each worker would have its own copy of the iterator {one.name}"
+def _is_iterator(value: Any) -> bool:
+    return hasattr(type(value), "__next__") and not isinstance(value, IOBase)
 
 
 def _is_open(value: Any) -> bool:
-    if value in (sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__):
+    standard = (sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__)
+    if any(value is one for one in standard):  # arrays would be compared item by item
         return False
     fileno = None if isinstance(value, type) else getattr(type(value), "fileno", None)
     if fileno is None:
@@ -149,7 +150,7 @@ def _belongs_to_process(value: Any) -> bool:
     kind = type(value)
     if isinstance(value, _FORKED) or is_users_class(kind) or hasattr(kind, "__get__"):
         return False
-    if kind in copyreg.dispatch_table or isinstance(value, _SCALARS):
+    if kind in copyreg.dispatch_table or isinstance(value, SCALARS):
         return False
     try:
         if hasattr(kind, "__getnewargs__"):

@@ -155,7 +155,7 @@ def _is_refused_by(loader: Any, held: HeldState | None, parameter: str, allowed:
         return f"{sampler} is a sampler of the program's own, which would draw further ahead"
     if "sampler" not in allowed and any(map(_draws_ahead, (loader.sampler, loader.batch_sampler))):
         return "its sampler would draw further ahead from the program's generator"
-    if loader.persistent_workers and (why := "" if held is None else held.changed()):
+    if loader.persistent_workers and held is not None and (why := held.changed()):
         return f"{why}, nor workers that stay"
     if parameter != "num_workers":
         return ""
