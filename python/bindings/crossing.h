@@ -55,6 +55,7 @@ class KeptError {
   }
   KeptError(const KeptError&) = delete;
   KeptError& operator=(const KeptError&) = delete;
+  PyObject* traceback() const noexcept { return trace_; }
   /// Sets it again, in place of any other.
   void restore() noexcept {
     PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
@@ -67,11 +68,9 @@ class KeptError {
   PyObject* trace_ = nullptr;
 };
 
-/// After a call of ours that the user's program did not make: its failure changes nothing there. What is no
-/// failure stays set: an interrupt, or the exit that a signal's handler asks for.
-inline void forget_failure() {
-  if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_Exception) != 0) PyErr_Clear();
-}
+/// After a call of ours that the user's program did not make: its failure changes nothing there. An exception
+/// that a signal's handler raised meanwhile is the program's and stays set, as an interrupt and an exit do.
+void forget_failure();
 
 /// After `next` gave `item`: there is none because of an exception, not because the iterator is at its end.
 inline bool next_failed(PyObject* item) {
@@ -181,6 +180,8 @@ void add_loader_files(PyObject* module);
 /// What `watch` stands on.
 void add_watched_batches(PyObject* module);
 void add_thread_calls(PyObject* module);
+/// Local variables of frames, and exceptions of signals' handlers.
+void add_frame_locals(PyObject* module);
 /// A run and device traces as one timeline.
 void add_timeline(PyObject* module);
 

@@ -383,10 +383,15 @@ class TimedNext:
 
 @final
 class TimedFetch:
-    """``fetch`` of a fetcher; ``swaps`` are in place while it runs: (container or None, key, bare, timed)."""
+    """``fetch`` of a fetcher. While it runs, ``swaps`` are in place: (object or None, attribute, bare,
+    timed), and the ``calls`` are timed: (object, operator)."""
 
     def __new__(
-        cls, fetcher: object, swaps: tuple[tuple[Any, Any, Any, Any], ...], names_functions: bool = ...
+        cls,
+        fetcher: object,
+        swaps: tuple[tuple[Any, str, Any, Any], ...],
+        names_functions: bool = ...,
+        calls: tuple[tuple[Any, OperatorHandle], ...] = ...,
     ) -> TimedFetch: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     @property
@@ -626,6 +631,17 @@ class StragglerWatch:
 def watch_batches(function: Callable[[int, Any, int, int, Any], bool] | None) -> None:
     """``function(loader, iterator, number, worker, batch)`` is called with each batch that a recorded loop
     takes; -1: not known. Its time is not the step's where it returns True. What it raises is forgotten."""
+
+def calls_can_be_timed(called: object, /) -> bool:
+    """Whether `TimedFetch` can time calls of this object: its class was defined in Python."""
+
+def local_variables(frame: types.FrameType) -> dict[str, Any]:
+    """The variables of a function that are set now, in a new dict: `frame.f_locals` would share its dict with
+    the function's `locals()`."""
+
+def raised_by_signal_handler(error: BaseException) -> bool:
+    """Whether the exception passed through a function that Python called with the frame that it
+    interrupted."""
 
 def calls_of_thread(thread: int, deepest: int = 1000) -> list[tuple[types.CodeType, int, str]]:
     """Code, line and package of each call of a thread, the innermost first; empty if it is gone. Nothing that

@@ -1,33 +1,17 @@
 #include "headrace/pipeline/worker_group.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <system_error>
 
+#include "headrace/profile/background_thread.h"
 #include "headrace/profile/process_identity.h"
 
 namespace headrace::pipeline {
 namespace {
-
-/// Signals belong to the user's threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 void name_thread(const std::string& name) noexcept {
   constexpr std::size_t kMax = 15;  // the kernel's limit
@@ -88,7 +72,7 @@ void WorkerGroup::start_missing() {
   for (std::size_t index = 0; index < wanted; ++index) {
     if (index == members_.size()) {
       auto member = std::make_unique<Member>();
-      const SignalsBlocked blocked;
+      const profile::SignalsBlocked blocked;
       try {
         member->thread = std::thread([this, index] { live(index); });
       } catch (const std::system_error& error) {

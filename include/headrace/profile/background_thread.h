@@ -1,12 +1,31 @@
 // A thread of Headrace's own, which leaves no trace once it has ended.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
 
 namespace headrace::profile {
+
+/// While it lives, the calling thread blocks all signals, and so does a thread that it starts, from its first
+/// instruction on. A signal that the program takes with sigwait must never be delivered to a thread of ours.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 /// Waits, 0.1 s at most, until the kernel no longer counts thread `tid` of this process, which is ending.
 void await_thread_end(int tid) noexcept;

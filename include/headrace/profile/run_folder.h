@@ -22,8 +22,8 @@ struct RunSegment {
   bool running = false;  ///< its owner still runs
 };
 
-/// Creates the folder (0700, with its parents). Returns "" or the reason why not. Below a folder
-/// "headrace-runs": keeps that out of version control, and only the newest unnamed runs
+/// Creates the folder (0700, with its parents), or takes one of the same user. Returns "" or the reason why
+/// not. Below a folder "headrace-runs": keeps that out of version control, and only the newest unnamed runs
 /// (unnamed_runs.h).
 std::string make_run_folder(const std::string& run);
 

@@ -12,9 +12,9 @@ namespace {
 /// An error of torch costs a sample, nothing else. What a signal's handler raised here is the program's: it is
 /// raised again at this thread's next instruction.
 void forget_error() {
+  forget_failure();
   if (PyErr_Occurred() == nullptr) return;
-  if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
-    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), PyErr_Occurred());
+  PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), PyErr_Occurred());
   PyErr_Clear();
 }
 

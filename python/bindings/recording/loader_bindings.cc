@@ -45,7 +45,7 @@ void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, P
     const Owned done(calling_python(
         [&] { return PyObject_CallFunctionObjArgs(took.get(), handle.ptr(), iterator, batch, nullptr); }));
   }
-  if (PyErr_Occurred() != nullptr) PyErr_Clear();  // the loop must still run
+  forget_failure();  // the loop must still run
 }
 
 void add_loader_bindings(PyObject* into) {

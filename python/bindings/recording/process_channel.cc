@@ -16,6 +16,7 @@
 #include "crossing.h"
 #include "headrace/pipeline/remote_service.h"
 #include "headrace/pipeline/shared_slot.h"
+#include "headrace/profile/background_thread.h"
 #include "recording/pipeline_item.h"
 
 namespace py = pybind11;
@@ -88,6 +89,7 @@ int await_answer(int socket, int process) {
 /// Ends this process as soon as that one, its parent, is no more, whatever this one is doing. Not by a signal
 /// at the parent's death: the kernel sends it when the parent's thread ends.
 void end_with(int parent) {
+  const profile::SignalsBlocked blocked;
   std::thread([parent] {
     const int handle = static_cast<int>(syscall(SYS_pidfd_open, parent, 0));
     while (getppid() == parent) {

@@ -20,6 +20,7 @@
 #include "recorded_text.h"
 #include "recording/forks.h"
 #include "recording/lock_search.h"
+#include "recording/object_calls.h"
 
 namespace py = pybind11;
 
@@ -263,6 +264,8 @@ void add_recording(PyObject* into) {
   add_remote_calls(into);
   add_watched_batches(into);
   add_thread_calls(into);
+  add_frame_locals(into);
+  module.def("calls_can_be_timed", [](py::handle object) { return ObjectCalls::possible(object.ptr()); });
   add_pipeline(into);
   add_process_channel(into);
   if (!add_timed_callable(into) || !add_timed_iterator(into) || !add_operator_iterator(into) ||

@@ -125,7 +125,8 @@ PyObject* ThreadQueueHooks::after_put(Values, Py_ssize_t) {
 
 PyObject* ThreadQueueHooks::before_get(Values, Py_ssize_t) {
   if (!has_started() || is_sink) {
-    if (!Owned(PyObject_CallNoArgs(enter.get()))) PyErr_Clear();
+    if (!Owned(PyObject_CallNoArgs(enter.get()))) forget_failure();
+    if (PyErr_Occurred() != nullptr) return nullptr;
     if (!has_started()) Py_RETURN_NONE;
   }
   const Py_ssize_t count = size_now();
@@ -158,7 +159,8 @@ PyObject* ThreadQueueHooks::transferred(PyObject* item, bool is_put) {
   if (handle->wants_loop_name()) {
     name = Owned(PyObject_CallNoArgs(loop_name.get()));
     loop = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
-    if (loop == nullptr) PyErr_Clear();
+    if (loop == nullptr) forget_failure();
+    if (PyErr_Occurred() != nullptr) return nullptr;
   }
   const bool counts = !is_end_mark(item);
   if (is_put) {

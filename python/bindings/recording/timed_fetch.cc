@@ -1,5 +1,5 @@
-// A loader's fetch(index): while it runs, the user's dataset, transforms and collate function are timed ones;
-// before and after it everything is the user's own.
+// A loader's fetch(index). While it runs, the loader's fetcher has a timed dataset and collate function, and
+// calls of the user's transforms are timed; the user's own objects stay as they are.
 #include <Python.h>
 
 #include <vector>
@@ -9,13 +9,14 @@
 #include "headrace/profile/worker_pauses.h"
 #include "recording/function_sample.h"
 #include "recording/heap_type.h"
+#include "recording/object_calls.h"
 
 namespace headrace::python {
 namespace {
 
-/// One place that holds a timed object while a batch is fetched.
+/// An attribute of a library's object that has a timed object while a batch is fetched.
 struct Swap {
-  PyObject* container;  ///< a list, a dict, or an object that has the attribute; null: the fetcher
+  PyObject* container;  ///< null: the fetcher
   PyObject* key;
   PyObject* bare;
   PyObject* timed;
@@ -50,8 +51,9 @@ class SampledBatches {
 struct TimedFetch {
   Owned function;  ///< of the fetcher's class
   Owned fetcher;   ///< weak: it holds us in its attributes
-  Owned plan;      ///< the tuples that `swaps` points into
+  Owned plan;      ///< the tuples that `swaps` and `calls` point into
   std::vector<Swap> swaps;
+  std::unique_ptr<ObjectCalls> calls;       ///< null: none
   std::shared_ptr<SampledBatches> sampled;  ///< null: none, or enough
 
   static constexpr const char* kName = "headrace._core.TimedFetch";
@@ -63,18 +65,10 @@ struct TimedFetch {
   PyObject* call(const Arguments& arguments);
 };
 
-/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile. An object's dict is not asked for:
-/// Python 3.11 and 3.12 would make one, and the object would be slower from then on.
+/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile.
 void put_instead(PyObject* container, PyObject* key, PyObject* from, PyObject* to) {
-  if (PyList_CheckExact(container) != 0) {
-    const Py_ssize_t index = PyLong_AsSsize_t(key);
-    if (index < 0 || index >= PyList_GET_SIZE(container) || PyList_GET_ITEM(container, index) != from) return;
-    PyList_SetItem(container, index, Py_NewRef(to));
-  } else if (PyDict_Check(container) != 0) {
-    if (PyDict_GetItemWithError(container, key) == from) PyDict_SetItem(container, key, to);
-  } else if (const Owned held(PyObject_GenericGetAttr(container, key)); held.get() == from) {
+  if (const Owned held(PyObject_GenericGetAttr(container, key)); held.get() == from)
     PyObject_GenericSetAttr(container, key, to);
-  }
   PyErr_Clear();
 }
 
@@ -101,7 +95,11 @@ PyObject* TimedFetch::call(const Arguments& arguments) {
   }
   const Arguments with_fetcher{more.empty() ? pair : more.data(), static_cast<std::size_t>(count) + 1,
                                arguments.kwnames};
-  const auto fetch = [&] { return with_fetcher.pass_to(function.get()); };
+  const ObjectCalls none;
+  const auto fetch = [&] {
+    const ObjectCalls::Scope timed(calls ? *calls : none);
+    return with_fetcher.pass_to(function.get());
+  };
   const std::shared_ptr<SampledBatches> samples = sampled;
   profile::has_data_again();
   PyObject* batch = samples ? samples->around(fetch) : fetch();
@@ -116,13 +114,16 @@ PyObject* TimedFetch::call(const Arguments& arguments) {
   return batch;
 }
 
-/// swaps: a tuple of (container, key, bare, timed), as in Swap; container None: the fetcher. names_functions: a few
-/// early batches are sampled.
+/// swaps: a tuple of (container, key, bare, timed), as in Swap; container None: the fetcher. calls: a tuple
+/// of (object, operator). names_functions: a few early batches are sampled.
 PyObject* TimedFetch::make(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* fetcher = nullptr;
   PyObject* plan = nullptr;
+  PyObject* timed_calls = nullptr;
   int names_functions = 0;
-  if (!PyArg_ParseTuple(args, "OO!|p", &fetcher, &PyTuple_Type, &plan, &names_functions)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO!|pO!", &fetcher, &PyTuple_Type, &plan, &names_functions, &PyTuple_Type,
+                        &timed_calls))
+    return nullptr;
   Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fetcher)), "fetch"));
   Owned weak(function ? PyWeakref_NewRef(fetcher, nullptr) : nullptr);
   if (!weak) return nullptr;
@@ -135,8 +136,20 @@ PyObject* TimedFetch::make(PyTypeObject* type, PyObject* args, PyObject*) {
     if (swap.container == Py_None) swap.container = nullptr;
     swaps.push_back(swap);
   }
-  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), Owned::ref(plan),
-                                      std::move(swaps),
+  const Py_ssize_t count = timed_calls != nullptr ? PyTuple_GET_SIZE(timed_calls) : 0;
+  auto calls = count > 0 ? std::make_unique<ObjectCalls>() : nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* object = nullptr;
+    PyObject* op = nullptr;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(timed_calls, i), "OO", &object, &op)) return nullptr;
+    auto handle = operator_handle_of(op);
+    if (handle == nullptr) return nullptr;
+    calls->add(object, std::move(handle));
+  }
+  Owned both(PyTuple_Pack(2, plan, timed_calls != nullptr ? timed_calls : Py_None));
+  if (!both) return nullptr;
+  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), std::move(both),
+                                      std::move(swaps), std::move(calls),
                                       names_functions != 0 ? std::make_shared<SampledBatches>() : nullptr);
 }
 

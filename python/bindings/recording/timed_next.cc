@@ -77,6 +77,7 @@ PyObject* TimedNext::call(const Arguments& arguments) {
   if (error) error->restore();
   if (batch) {
     if (auto relay = watch->offer_relay()) look_for_relay(std::move(relay), iterator, batch.get());
+    if (PyErr_Occurred() != nullptr) return nullptr;
   }
   if (batch && watch->asks_for_size()) {
     watch->tell_size(contents_of(batch.get()).bytes);

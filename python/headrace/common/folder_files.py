@@ -1,7 +1,8 @@
-"""How a file that lies in a folder is opened: without waiting, and regular files only.
+"""How a file in a folder that others may have written to is read and written.
 
-A named pipe would block until somebody writes into it, and a device may never end. The check is made on the
-open descriptor, so the file cannot be replaced in between. (C++: profile/regular_file.h.)
+Reading opens regular files only, without waiting: a named pipe would block until somebody writes into it, and
+a device may never end. The check is made on the open descriptor, so the file cannot be replaced in between.
+(C++: profile/regular_file.h.) Writing never follows a link, and happens in folders of this user only.
 """
 
 from __future__ import annotations
@@ -56,6 +57,31 @@ def read_file(path: str | os.PathLike[str], most_bytes: int, follow: bool = True
         limit = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes >> 10} KiB"
         raise FormatError(os.fspath(path), 0, f"a file of at most {limit}, not {size >> 20} MiB")
     return content
+
+
+def replace_file(path: str, text: str) -> None:
+    """Write a file of mode 0600 in the place of the one that is there, whole or not at all.
+
+    Raises OSError or ValueError, and leaves the file as it was; PermissionError for a folder of another user,
+    who may have put links there.
+    """
+    folder, name = os.path.split(path)
+    here = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.fstat(here).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "the folder belongs to another user", folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | _NO_LINKS
+        part = f"{name}.{os.urandom(4).hex()}.new"
+        descriptor = os.open(part, flags, 0o600, dir_fd=here)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.rename(part, name, src_dir_fd=here, dst_dir_fd=here)
+        except BaseException:
+            os.unlink(part, dir_fd=here)
+            raise
+    finally:
+        os.close(here)
 
 
 def start_of(path: str | os.PathLike[str], count: int) -> bytes:

@@ -8,6 +8,7 @@ what every interpreter has loaded at its start.
 """
 
 import os
+from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 from _thread import RLock, allocate_lock, get_native_id, start_new_thread
 
 TYPE_CHECKING = False
@@ -55,11 +56,16 @@ class SamplingThread:
         wake = allocate_lock()
         wake.acquire()
         self._runs.acquire()
+        # A signal that the program's threads block, to take it with sigwait, must not come to this one. The
+        # mask is inherited, so it holds from the thread's first instruction.
+        mask = pthread_sigmask(SIG_BLOCK, valid_signals())
         try:
             start_new_thread(self._run, (wake, self._runs, earlier))
         except RuntimeError:
             self._runs.release()
             return False  # too many, or the interpreter ends
+        finally:
+            pthread_sigmask(SIG_SETMASK, mask)
         self._wake = wake
         return True
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Protocol
 
 from headrace import _core
+from headrace.common.handlers import start_without_signals
 from headrace.common.plain import typed_error_line
 from headrace.errors import Error
 from headrace.export._metrics import scalars
@@ -55,7 +56,7 @@ class Publisher:
         self._live = LiveRanks(local_segments)
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, name="headrace-publisher", daemon=True)
-        self._thread.start()
+        start_without_signals(self._thread)
         atexit.register(self.close)
 
     def close(self) -> None:

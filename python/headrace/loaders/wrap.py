@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
@@ -63,6 +64,7 @@ class _Recording:
         try:
             record()
         except Exception as error:  # the loop must still run
+            let_through(error)
             self.handle.miss(_core.NO_ITERATOR_DETAIL)
             warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
 
@@ -250,6 +252,7 @@ def wrap(
     except UsageError:
         raise
     except Exception as error:  # the loop must still run
+        let_through(error)
         reason = not_recorded(error)
         return obj if adapter.keeps_class else cast(T, Unrecorded(obj, reason))
     if adapter.keeps_class:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
@@ -396,6 +397,7 @@ class _Record:
         except UsageError:
             raise
         except Exception as error:  # the pass must still run
+            let_through(error)
             not_recorded(error)
             return
         if self.run is None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any
 
+from headrace.common.handlers import let_through
 from headrace.errors import Error
 
 #: Shared by a batch and its copy.
@@ -25,6 +26,7 @@ def copy_batch(batch: Any) -> Any:
     try:
         return _copy(batch, {})
     except Exception as error:
+        let_through(error)
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise BatchCopyError(f"a batch of type {type(batch).__name__} cannot be copied: {said[0]}") from error
 
@@ -85,7 +87,8 @@ def is_copy(value: Any, original: Any) -> bool:
     """True if ``value`` is as `copy_batch` made it of ``original``. False if that cannot be seen."""
     try:
         return _is_copy(value, original)
-    except Exception:  # whatever the comparison of a user's object does
+    except Exception as error:  # whatever the comparison of a user's object does
+        let_through(error)
         return False
 
 

@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.errors import Error, UsageError
 from headrace.record.operator import code_key, readable
 from headrace.record.session import (
@@ -166,6 +167,7 @@ def get_next(name: str | None = None) -> GetNext:
         try:
             loop = _open(session, name, key, caller)
         except Exception as error:  # the loop must still run
+            let_through(error)
             return GetNext(None, not_recorded(error))
     return GetNext(loop, "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.record.session import enabled, kept_open, open_session
 
@@ -22,4 +23,5 @@ def params(**parameters: object) -> None:
         kept_open.add(session)
         script_parameters.write(session.run, session.rank, script_parameters.cleaned(parameters))
     except Exception as error:
+        let_through(error)
         warn_once(f"parameters are not kept: {error}")

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.loader_names import unnumbered
 from headrace.record.loop_phases import RealBatches
 from headrace.record.session import TRIAL
@@ -154,7 +155,8 @@ def set_parameters(setters: Callable[[], dict[str, Callable[[Any], None]]], name
         return
     try:
         known = setters()
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return  # the recording says that the loader is not as expected
     if known:
         current.offers(name, known)

@@ -7,6 +7,7 @@ import json
 import os
 
 from headrace import _core
+from headrace.common.folder_files import replace_file
 from headrace.common.loader_names import unnumbered
 from headrace.results import process_files
 from headrace.results.data import as_json as plain_data
@@ -29,7 +30,7 @@ def save(session: _core.Session) -> None:
     path = process_files.path_of("autopilot", session.run, session.rank, os.getpid())
     changes = [plain_data(one) for one in _changes.get(session.run, [])]
     with contextlib.suppress(OSError, ValueError):  # a full disk, of which the recording itself tells
-        process_files.write(path, json.dumps({"version": 1, "changes": changes}))
+        replace_file(path, json.dumps({"version": 1, "changes": changes}))
 
 
 def changes_in(run: str, rank: int, loader: str) -> list[ParameterChange]:

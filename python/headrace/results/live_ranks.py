@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import start_without_signals
 from headrace.errors import Error
 from headrace.results.sentences import share
 from headrace.traces.table_text import seconds
@@ -151,7 +152,7 @@ class LiveRanks:
             if self._follows:
                 return
             self._follows = True
-        threading.Thread(target=self._follow, name="headrace-live", daemon=True).start()
+        start_without_signals(threading.Thread(target=self._follow, name="headrace-live", daemon=True))
 
     def _follow(self) -> None:
         took_s = 0.0

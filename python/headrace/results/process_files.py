@@ -6,7 +6,6 @@ Light, because every recorded program imports it. The kinds: "watch" (findings),
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
 import re
@@ -20,19 +19,6 @@ before_reading: list[Callable[[], None]] = []
 def path_of(kind: str, run: str, rank: int, pid: int) -> str:
     """The file of one process."""
     return os.path.join(run, f"rank{rank}.{kind}-{pid}.json")  # noqa: PTH118
-
-
-def write(path: str, text: str) -> None:
-    """Replaces the file. Raises OSError or ValueError, and leaves the file as it was."""
-    temporary = f"{path}.new"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-            file.write(text)
-        os.replace(temporary, path)  # noqa: PTH105
-    except (OSError, ValueError):
-        with contextlib.suppress(OSError, ValueError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
 
 
 def paths(kind: str, run: str, rank: int | None = None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -21,12 +22,14 @@ class RunFolder(NamedTuple):
     problem: str
     #: Segments of earlier runs, and of those that record beside this one.
     others: frozenset[str]
-    #: The folders that this run has made, the innermost first.
-    made: tuple[str, ...]
+    #: The folders that were missing when this run began, the innermost first.
+    missing: tuple[str, ...]
 
     def new_segments(self) -> list[tuple[str, int]]:
         """Path and rank of this run's recordings; orphaned ones are collected first."""
         _core.collect_orphans(self.path)
+        if not os.path.isdir(self.path):  # noqa: PTH112 - nothing was recorded
+            return []
         return [
             (segment["path"], segment["rank"])
             for segment in _core.find_segments(self.path)
@@ -35,34 +38,44 @@ class RunFolder(NamedTuple):
 
     def remove_if_empty(self) -> None:
         """A run that recorded nothing leaves no empty folder behind."""
-        if self.made:
+        if self.missing:
             _core.remove_run_folder(self.path)
         try:
-            for folder in self.made:
+            for folder in self.missing:
                 Path(folder).rmdir()
         except OSError:
             pass  # another rank records here, or it is gone
 
 
 def choose_run_folder(out: str | None) -> RunFolder:
-    """``out``, else the folder that `wrap` would take; if it cannot be made, one for temporary files."""
+    """``out``, else the folder that `wrap` would take; if it cannot be made, one for temporary files.
+
+    It is made when the first loop is recorded: a script may take all folders of its working folder as classes
+    of its data.
+    """
     asked = absolute_run(out or _core.default_run_folder())
     try:
-        return RunFolder(asked, "", _segments_in(asked), _make(asked))
+        missing, problem = _missing(asked)
+        if not problem:
+            return RunFolder(asked, "", _segments_in(asked), missing)
     except OSError as error:
         problem = f"{asked}: {error.strerror or error_line(error)}"
     instead = tempfile.mkdtemp(prefix="headrace-")
     return RunFolder(instead, problem, frozenset(), (instead,))
 
 
-def _make(folder: str) -> tuple[str, ...]:
-    """Make it and missing parents; returns those made. Raises OSError if it is not writable."""
+def _missing(folder: str) -> tuple[tuple[str, ...], str]:
+    """The missing ones of the folder and its parents, and why they cannot be made; "" if they can."""
     path = Path(folder)
     missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
-    problem = _core.make_run_folder(folder)
-    if problem:
-        raise OSError(problem.removeprefix(f"{folder}: "))
-    return missing
+    if not missing:
+        return (), _core.make_run_folder(folder)  # whether it can be recorded there
+    above = Path(missing[-1]).parent
+    if not above.is_dir():
+        return missing, f"{folder}: {os.strerror(errno.ENOTDIR)}"
+    if not os.access(above, os.W_OK | os.X_OK):
+        return missing, f"{folder}: {os.strerror(errno.EACCES)}"
+    return missing, ""
 
 
 def _segments_in(folder: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+from headrace.common.folder_files import replace_file
 from headrace.common.messages import say
 from headrace.common.plain import error_line
 from headrace.results.report import Report
@@ -19,7 +20,7 @@ def show_page(report: Report, folder: str) -> None:
     """Write ``headrace-page.html`` into ``folder``, say where it is, and open it if there is a display."""
     page = os.path.join(folder, "headrace-page.html")  # noqa: PTH118
     try:
-        report.to_html(page)
+        replace_file(page, report.to_html())
     except OSError as error:
         say(f"no page: {page}: {error.strerror or error_line(error)}")
         return

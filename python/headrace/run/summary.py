@@ -6,6 +6,7 @@ import os
 import resource
 import shlex
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from headrace import _core
@@ -108,10 +109,11 @@ _WRAP_IT = """\
 
 def _unsaved(folder: RunFolder) -> str:
     """Why a recording could not be left in the folder; empty if unknown."""
-    missing = _core.missing_recordings(folder.path)
+    there = next(each for each in (folder.path, *map(str, Path(folder.path).parents)) if os.path.isdir(each))  # noqa: PTH112
+    missing = _core.missing_recordings(folder.path) if there == folder.path else []
     if missing:
         return "; ".join(missing)
-    if os.statvfs(folder.path).f_bavail == 0:
+    if os.statvfs(there).f_bavail == 0:
         return f"the file system of {folder.path} is full"
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if 0 <= limit < _MIN_FILE_BYTES:

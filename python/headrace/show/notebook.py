@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import start_without_signals
 from headrace.export._recorded import reports_in
 from headrace.record.session import enabled, session
 from headrace.results.live_ranks import LiveRanks, local_segments
@@ -102,7 +103,7 @@ class _News:
             from IPython.display import display
 
             self._shown = display(_line("recording"), display_id=True)
-            self._thread.start()
+            start_without_signals(self._thread)
         return self
 
     def __exit__(self, *_: object) -> None:

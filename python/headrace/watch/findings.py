@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import _core
+from headrace.common.folder_files import replace_file
 from headrace.common.messages import warn_once
 from headrace.common.plain import plain
 from headrace.results import process_files
@@ -158,7 +159,7 @@ class Findings:
             }
             text = json.dumps(document)
         try:
-            process_files.write(self._path, text)
+            replace_file(self._path, text)
         except (OSError, ValueError) as error:
             warn_once(f"what was found in the data is not kept: {error}")
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.folder_files import replace_file
 from headrace.common.loader_names import unnumbered
 from headrace.results import process_files
 
@@ -293,7 +294,7 @@ class _Languages:
         for path, loaders in list(self._kept.items()):
             text = json.dumps({"version": 1, "loaders": [one.as_json() for one in loaders]})
             try:
-                process_files.write(path, text)
+                replace_file(path, text)
             except (OSError, ValueError):  # a full disk, of which the recording tells; no folder any more
                 pass
 

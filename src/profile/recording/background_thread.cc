@@ -1,7 +1,6 @@
 #include "headrace/profile/background_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,11 +21,7 @@ void await_thread_end(int tid) noexcept {
 }
 
 bool BackgroundThread::start(const char* name, std::function<void()> body) noexcept {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
+  const SignalsBlocked blocked;
   try {
     auto tid = std::make_shared<std::atomic<int>>(0);
     thread_ = std::thread([name, tid, body = std::move(body)] {
@@ -35,11 +30,10 @@ bool BackgroundThread::start(const char* name, std::function<void()> body) noexc
       body();
     });
     tid_ = std::move(tid);
+    return true;
   } catch (...) {
-    started = false;
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 void BackgroundThread::join() noexcept {

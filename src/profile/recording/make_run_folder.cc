@@ -14,19 +14,30 @@ namespace headrace::profile {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Another user may have put links into a folder of his, under the names of our files.
+std::string why_not_ours(const std::string& run) {
+  struct stat info{};
+  if (access(run.c_str(), W_OK | X_OK) != 0 || stat(run.c_str(), &info) != 0)
+    return run + ": " + std::strerror(errno);
+  return info.st_uid == geteuid() ? "" : run + ": the folder belongs to another user; name one of your own";
+}
+
+}  // namespace
+
 std::string make_run_folder(const std::string& run) {
   std::error_code error;
   const fs::path path(run);
-  if (fs::is_directory(path, error)) {
-    return access(run.c_str(), W_OK | X_OK) == 0 ? "" : run + ": " + std::strerror(errno);
-  }
+  if (fs::is_directory(path, error)) return why_not_ours(run);
   std::error_code parent;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), parent);
   if (parent) return run + ": " + parent.message();  // mkdir would only say that there is none
   tidy_unnamed_runs(run);
   if (mkdir(run.c_str(), 0700) == 0) return "";
   const int made = errno;
-  return made == EEXIST && fs::is_directory(path, error) ? "" : run + ": " + std::strerror(made);
+  return made == EEXIST && fs::is_directory(path, error) ? why_not_ours(run)
+                                                         : run + ": " + std::strerror(made);
 }
 
 std::string free_copy_path(const std::string& run, int rank) {

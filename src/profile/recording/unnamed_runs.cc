@@ -33,8 +33,8 @@ bool is_of_python(const std::string& name) {
   const bool of_a_process = std::any_of(kOfAProcess.begin(), kOfAProcess.end(), [&](std::string_view part) {
     return name.find(part) != std::string::npos;
   });
-  return name.ends_with(".params.json") ||
-         (of_a_process && (name.ends_with(".json") || name.ends_with(".json.new")));
+  return name.ends_with(".params.json") || (of_a_process && name.ends_with(".json")) ||
+         name.ends_with(".new");
 }
 
 /// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.

@@ -10,6 +10,7 @@ import itertools
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.session import join_run
@@ -34,20 +35,21 @@ class Producer:
             return
         try:
             self.record(names_functions=number == 0)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             _core.miss(self._loader, _core.NO_WORKER_DETAIL)
 
     def record(self, names_functions: bool) -> list[_core.OperatorHandle]:
         """Times what makes a batch from now on. Returns its operators."""
         walk = Plan(self._loader, "num_processes")
-        walk.visit_dataset(self.generator, 0)
+        walk.visit_dataset(self.generator)
         source = walk.operator(object_name(self.generator), "source", _core.STAGE_DATASET)
         # An infinite iterator that asks the data loader: the end of an epoch is not the end of the iterator.
         asking: Any = map(next, itertools.repeat(self.generator))
         walk.add(None, "generator", self.generator, lambda: _core.OperatorIterator(asking, source))
         if self.transform is not None and not walk.visit_chain(self.transform):
-            walk.add(None, "transform", self.transform, lambda: walk.timed_transform(self.transform))
-        self.__dict__["fetch"] = _core.TimedFetch(self, tuple(walk.swaps), names_functions)
+            walk.time_calls(self.transform)
+        self.__dict__["fetch"] = walk.timed(self, names_functions)
         return walk.operators
 
     def __next__(self) -> Any:

@@ -35,7 +35,7 @@ def plan(walk: Plan, fetcher: Any) -> None:
     dataset = own_attribute(loader, "dataset")
     if dataset is not None:
         visit_transforms(walk, dataset)
-        walk.add(loader, "dataset", dataset, lambda: walk.timed_dataset(dataset, 0, has_inner=False))
+        walk.add(loader, "dataset", dataset, lambda: walk.timed_dataset(dataset))
     for name in _OF_ITEMS:
         visit_callback(walk, loader, name)
     # What is left of the generator's time: it draws, joins items, and makes a batch of them.
@@ -46,16 +46,15 @@ def plan(walk: Plan, fetcher: Any) -> None:
 
 
 def visit_callback(walk: Plan, loader: Any, name: str) -> None:
-    """A callback of the user's: a function, or a pipeline of transforms."""
+    """A callback of the user's: a callable object, or a pipeline of transforms."""
     callback = vars(loader).get(name)  # in front of the class's own function
     if callable(callback) and not _visit_pipeline(walk, callback):
-        function = object_name(callback)
-        walk.add_transform(loader, name, callback, name if function == "<lambda>" else function)
+        walk.time_calls(callback)
 
 
 def visit_transforms(walk: Plan, dataset: Any) -> None:
     """The transforms of a dataset of fastai's own (`TfmdLists`, `Datasets`), or of torchvision's kind."""
-    walk.visit_dataset(dataset, 0)
+    walk.visit_dataset(dataset)
     lists = _items(own_attribute(dataset, "tls")) or [dataset]
     for each in lists:
         _visit_pipeline(walk, own_attribute(each, "tfms"))
@@ -71,10 +70,10 @@ def _visit_pipeline(walk: Plan, pipeline: Any) -> bool:
     entries = _items(own_attribute(pipeline, "fs"))
     if entries is None:
         return False
-    for index, one in enumerate(entries):
+    for one in entries:
         named = own_attribute(one, "_name")  # of a transform that fastai made of a function
         if callable(one) and not isinstance(one, type) and named != "noop":
-            walk.add_transform(entries, index, one, named if isinstance(named, str) else "")
+            walk.time_calls(one, named if isinstance(named, str) else "")
     return True
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.grain import probes
@@ -76,6 +77,7 @@ class GrainAttachment(Attachment):
         try:
             self._follow(iterator)
         except Exception as error:  # the loop must still run
+            let_through(error)
             if self._recorder is not None:
                 _core.miss(self._recorder.loader, _core.NO_ITERATOR_DETAIL)
             warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")

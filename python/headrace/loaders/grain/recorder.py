@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.grain import probes
 from headrace.loaders.grain.graph import (
@@ -165,6 +166,7 @@ def install() -> None:
             recorder, first, takes, flat = known
             recorder.follow_part(iterator, first, takes, flat)
         except Exception as error:  # the loop must still run
+            let_through(error)
             _core.miss(recorder.loader, _core.NO_WORKER_DETAIL)
             warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")
         if start_prefetch:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.grain.recorder import Recorder
 from headrace.record.session import join_run
 
@@ -35,7 +36,8 @@ class WorkerStart:
             return
         try:
             self._follow_first_iterator()
-        except Exception:
+        except Exception as error:
+            let_through(error)
             _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
 
     def _follow_first_iterator(self) -> None:
@@ -54,7 +56,8 @@ class WorkerStart:
                 kind.__iter__ = make
                 try:
                     self.recorder.follow(iterator, self.first, self.takes)
-                except Exception:
+                except Exception as error:
+                    let_through(error)
                     _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
             return iterator
 

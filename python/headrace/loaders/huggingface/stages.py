@@ -13,6 +13,7 @@ import threading
 import weakref
 from typing import Any
 
+from headrace import _core
 from headrace.loaders.kit import streams as _streams
 from headrace.record.operator import name_of
 from headrace.results.loader_model import LoaderParameter
@@ -61,7 +62,7 @@ def _timed_method(make: Any) -> Any:
     @functools.wraps(make)
     def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = make(self, *args, **kwargs)
-        caller = sys._getframe(1).f_locals.get("self")
+        caller = _core.local_variables(sys._getframe(1)).get("self")
         if caller is self:  # with another of its own methods
             return iterator
         chain, depth = _place_of(self, caller)

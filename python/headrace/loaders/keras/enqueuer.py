@@ -15,6 +15,7 @@ import weakref
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.keras.sequence import RecordedSequence
 from headrace.loaders.kit import streams
@@ -48,6 +49,7 @@ def install(module: Any) -> None:
         try:
             _begin(self, around)
         except Exception as error:  # the loop must still run
+            let_through(error)
             around.handle.miss(_core.NO_WORKER_DETAIL)
             warn_once(f"operator detail unavailable: keras is not as its adapter expects ({error!r})")
         return streams.waiting(get(self))

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.session import join_run
 
@@ -56,13 +57,13 @@ class RecordedSequence:
             if in_process and not join_run(self._live_path):
                 return fetcher.fetch
             walk = Plan(self._loader.value, "workers", in_front=-1)  # the model's first stage
-            # Threads read one dataset, so its own transforms cannot be replaced while one of them reads.
-            has_inner = in_process and walk.visit_dataset(self._dataset, 0)
-            walk.add(None, "dataset", self._dataset, lambda: walk.timed_dataset(self._dataset, 0, has_inner))
+            walk.visit_dataset(self._dataset)
+            walk.add(None, "dataset", self._dataset, lambda: walk.timed_dataset(self._dataset))
             named, self._is_named = self._is_named, True
             is_first = _is_first_of_pool() if in_process else not named
-            return _core.TimedFetch(fetcher, tuple(walk.swaps), is_first)
-        except Exception:
+            return walk.timed(fetcher, is_first)
+        except Exception as error:
+            let_through(error)
             _core.miss(self._loader.value, _core.NO_WORKER_DETAIL)
             return fetcher.fetch
 

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.inside_next import watch
@@ -100,11 +101,13 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
     try:
         handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, adapter)
     except Exception as error:  # the loop must still run
+        let_through(error)
         not_recorded(error)
         return iterate()
     try:
         attachment.begin_loop(handle)
     except Exception as error:
+        let_through(error)
         _unavailable(handle, adapter, error)
     _beginning.of = obj
     try:
@@ -131,6 +134,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
     try:
         attachment.open(handle)
     except Exception as error:
+        let_through(error)
         _unavailable(handle, adapter, error)
     # Its recording ends with the object.
     attachment.iterable = ()

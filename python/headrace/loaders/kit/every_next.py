@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next
 from headrace.loaders.kit.base import Adapter, Attachment
@@ -85,6 +86,7 @@ class _Loop:
             if self._attachment.unknown:
                 inside_next.watch(self._block.handle, obj)
         except Exception as error:  # the loop must still run
+            let_through(error)
             not_recorded(error)
             return
         handle = self._block.handle
@@ -92,6 +94,7 @@ class _Loop:
             self._attachment.open(handle)
             self._attachment.begin_loop(handle)
         except Exception as error:
+            let_through(error)
             handle.miss(_core.NO_ITERATOR_DETAIL)
             library = adapter.libraries[0]
             warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")

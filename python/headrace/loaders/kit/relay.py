@@ -66,7 +66,7 @@ class _PutSearch:
         is_done = self._calls >= _MAX_CALLS
         if frame.f_code is _PUT:
             try:
-                is_done |= self._found(frame.f_locals)
+                is_done |= self._found(_core.local_variables(frame))
             except Exception:
                 is_done = True  # the loop must still run; it is recorded as before
         if is_done:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
@@ -103,7 +104,8 @@ def shards_of(dataset: Any) -> int | None:
     stages = _stages_of(dataset)
     try:
         return (stages and stages.shards_of(dataset)) or None
-    except Exception:  # another version
+    except Exception as error:  # another version
+        let_through(error)
         return None
 
 
@@ -112,7 +114,8 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
     stages = _stages_of(dataset)
     try:
         return stages.parameters_of(dataset) if stages is not None else []
-    except Exception:  # another version, or a table
+    except Exception as error:  # another version, or a table
+        let_through(error)
         return []
 
 
@@ -141,6 +144,7 @@ def install() -> bool:
             stages.install()
             found = True
         except Exception as error:  # the loop must still run
+            let_through(error)
             name = stages.module.partition(".")[0]
             warn_once(f"operator detail unavailable: {name} is not as its adapter expects ({error!r})")
     return found

@@ -8,11 +8,11 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
@@ -87,6 +87,7 @@ def _begin(self: Any) -> Iterator[Any]:
     try:
         record.begin_loop(record.handle)
     except Exception as error:  # the loop must still run
+        let_through(error)
         record.unavailable(error)
     if watch is not None:
         watch.loop_begins()
@@ -169,11 +170,14 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
             set_in_trial(lambda: setters_of(Tree(root)), record.handle.name)
             trees.append(record.take(root, time_stage))
         except Exception as error:  # the pipeline must still run
+            let_through(error)
             record.unavailable(error)
 
     watch = None
-    with suppress(Exception):
+    try:
         watch = monitor.prepare(Tree(dataset))
+    except Exception as error:
+        let_through(error)
     _making.seen = seen
     try:
         make()
@@ -188,6 +192,7 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
             watch.begin(trees[0], record.queues(trees[0]))
         _make_recorded(iterator, record, watch)
     except Exception as error:
+        let_through(error)
         not_recorded(error)
 
 
@@ -209,6 +214,7 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
     try:
         record.take(obj.dataset, _time_running)
     except Exception as error:
+        let_through(error)
         record.unavailable(error)
     _make_recorded(obj, record, None)
     obj.__class__ = _with(type(obj), methods)

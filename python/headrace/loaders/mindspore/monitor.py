@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import start_without_signals
 from headrace.loaders.mindspore.tree import Tree
 
 _INTERVAL_MS = 1000
@@ -83,7 +84,7 @@ class Monitor:
         """The iterator is made. ``queues``: of each stage."""
         self._queues = queues
         self._tree = tree
-        threading.Thread(target=self._run, name="headrace-minddata", daemon=True).start()
+        start_without_signals(threading.Thread(target=self._run, name="headrace-minddata", daemon=True))
 
     def loop_begins(self) -> None:
         """Levels count from here on."""

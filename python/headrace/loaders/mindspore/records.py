@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.kit.names import user_line
@@ -94,6 +95,7 @@ def record_of(dataset: Any) -> Record | None:
     try:
         return _record_by_site(dataset)
     except Exception as error:  # the loop must still run
+        let_through(error)
         not_recorded(error)
         return None
 

@@ -1,8 +1,8 @@
-"""Scripts without a loader under ``headrace run``: the function that makes the batches is found and recorded.
+"""Scripts without a loader under ``headrace run``: what the loop takes its batches from is found.
 
-A thread samples the main thread's stack now and then (`stack_samples`). The samples show the training loop
-and the function in it that makes batches (`training_loop`, `batch_functions`). From then on each of its calls
-is recorded as a GetNext (`recorded_function`).
+A thread samples the main thread's stack now and then (`stack_samples`). Queues, futures and pools that the
+loop waits for are recorded. A function that makes the batches (`training_loop`, `batch_functions`) is named
+with its share of the loop's time and the line that records it.
 """
 
 from __future__ import annotations

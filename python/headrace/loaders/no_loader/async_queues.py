@@ -78,7 +78,7 @@ def _event_loop(stack: list[FrameType]) -> Any | None:
         return None
     for frame in stack:
         if frame.f_code.co_name == "run_forever":
-            running = frame.f_locals.get("self")
+            running = _core.local_variables(frame).get("self")
             if isinstance(running, base):
                 return running
     return None

@@ -81,7 +81,7 @@ class _Finished:
     def __next__(self) -> Any:
         loop = self._loop
         if not self._waiting:
-            if not sys._getframe(1).f_locals.get("pending"):
+            if not _core.local_variables(sys._getframe(1)).get("pending"):
                 loop.begin()
                 loop.end(StopIteration)
             return next(self._futures)  # nothing more of these

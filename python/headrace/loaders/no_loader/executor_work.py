@@ -67,7 +67,7 @@ def under_way(waited_for: Any, caller: FrameType) -> int:
     kind = getattr(sys.modules.get("concurrent.futures._base"), "Future", None)
     if kind is None:
         return 0
-    names = caller.f_locals
+    names = _core.local_variables(caller)
     found = {
         id(held): held
         for held in [*names.values(), *own_values(names.get("self"))]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from types import CodeType, FrameType
 
 from headrace import _core
-from headrace.loaders.no_loader.recorded_function import lines_of
 from headrace.loaders.no_loader.stack_samples import Function
+from headrace.record.operator import readable
 
-#: Samples inside a loop until its functions are named.
+#: Samples inside a loop until its functions are named, and the least share that is.
 _SAMPLES = 50
+_WORTH_NAMING = 0.05
+_MAX_NAMED = 3
 
 
 class FunctionsOfLoops:
@@ -54,5 +57,19 @@ class _Loop:
         if self._samples >= _SAMPLES and (
             self._samples & (self._samples - 1) == 0 or self._samples == _SAMPLES
         ):
-            lines = lines_of(self._inside, self._samples)
+            lines = _lines_of(self._inside, self._samples)
             self._queue.sampled_functions(self._name, self._puts, lines)
+
+
+def _lines_of(inside: Counter[CodeType], samples: int) -> str:
+    """The functions that took most of so many samples, for `OperatorHandle.sampled_functions`."""
+    return "".join(
+        f"{_shown(code)}\t{count / samples:.2f}\n"
+        for code, count in inside.most_common(_MAX_NAMED)
+        if count >= _WORTH_NAMING * samples
+    )
+
+
+def _shown(code: CodeType) -> str:
+    name = getattr(code, "co_qualname", code.co_name).rpartition("<locals>.")[2]
+    return readable(f"{name[:60]} ({Path(code.co_filename).name}:{code.co_firstlineno})")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from headrace import _core
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.kit.names import is_the_users
 
@@ -48,7 +49,7 @@ def _paths(pattern: re.Pattern[str], code: CodeType) -> tuple[tuple[str, int], .
 def _value(path: str, frame: FrameType) -> Any:
     """What a path of names stands for, without a call of anything of the user's."""
     first, *attributes = path.split(".")
-    found = frame.f_locals.get(first, frame.f_globals.get(first))
+    found = _core.local_variables(frame).get(first, frame.f_globals.get(first))
     for name in attributes:
         found = own_attribute(found, name)
     return found

@@ -83,7 +83,7 @@ class ThreadQueues:
         else:
             return
         caller = users_frame(frame.f_back, _OWN, _INNERMOST)
-        found = frame.f_locals.get("self")
+        found = _core.local_variables(frame).get("self")
         # Methods of the user's own class may do anything.
         if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
             return
@@ -276,9 +276,9 @@ def waits(block: bool, timeout: float | None) -> bool:
 
 def name_in(found: Any, caller: FrameType) -> str:
     """What the user's function calls the queue; "" if that is unknown."""
-    for place in (caller.f_locals, caller.f_globals):
+    for place in (_core.local_variables(caller), caller.f_globals):
         for name, value in list(place.items()):
             if value is found:
                 return str(name)
-    itself = caller.f_locals.get("self")
+    itself = _core.local_variables(caller).get("self")
     return next((name for name in caller.f_code.co_names if own_attribute(itself, name) is found), "")

@@ -46,7 +46,7 @@ def waited_for(stack: list[FrameType]) -> int | None:
     wait = getattr(sys.modules.get(_MODULE), "wait", None)
     for frame in reversed(stack):
         if frame.f_code is getattr(wait, "__code__", None):
-            futures = frame.f_locals.get("fs")
+            futures = _core.local_variables(frame).get("fs")
             return len(futures) if isinstance(futures, (set, list, tuple, dict)) else None
     return None
 

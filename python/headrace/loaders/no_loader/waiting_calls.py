@@ -104,7 +104,7 @@ class WaitingCalls:
         if place.call.owner != "Future":
             return
         caller = next((each for each in reversed(stack[:index]) if each.f_code is place.code), None)
-        now = under_way(stack[index].f_locals.get("self"), caller) if caller is not None else 0
+        now = under_way(_core.local_variables(stack[index]).get("self"), caller) if caller is not None else 0
         if self._ahead.setdefault(place, now) != now:
             self._ahead[place] = 0  # not a number that the loop keeps to
 
@@ -121,7 +121,7 @@ def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
         if caller is None:
             return None
         place = _Place(call, caller.f_code, caller.f_lineno)
-        return place, id(frame), id(frame.f_locals.get("self")), index
+        return place, id(frame), id(_core.local_variables(frame).get("self")), index
     return None
 
 

@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.ray_data import callback
@@ -76,6 +77,7 @@ class RayAttachment(Attachment):
         try:
             self.begin(self._around.handle)
         except Exception as error:  # the loop must still run
+            let_through(error)
             self._unavailable(error)
 
     def started(self, executor: Any) -> None:
@@ -83,6 +85,7 @@ class RayAttachment(Attachment):
         try:
             self._read(executor)
         except Exception as error:
+            let_through(error)
             self._unavailable(error)
 
     def _read(self, executor: Any) -> None:
@@ -125,6 +128,7 @@ class RayAttachment(Attachment):
                 self._next_s = now_s + _PERIOD_S
                 self._update()
         except Exception as error:
+            let_through(error)
             self._progress = []
             self._unavailable(error)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.spdl import probes
@@ -41,7 +42,8 @@ class PipelineAttachment(Attachment):
                 queue = _core.QueueHandle(each.name, each.capacity, handle.id, each.from_stage, each.to_stage)
                 self._undo.append(probes.follow_queue(each.queue, queue))
                 self._queues.append(queue)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             self.detach()
             raise
         self._model = model_of(graph)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.kit.names import user_line
@@ -70,6 +71,7 @@ def _record_subprocesses() -> None:
                 attachment = seen_from_outside(self, "subprocess pipeline")
                 _recordings[self] = _open("subprocess pipeline", attachment.source), attachment
             except Exception as error:  # the loop must still run
+                let_through(error)
                 not_recorded(error)
         return _recorded_iterator(self, iterate(self))
 
@@ -101,12 +103,14 @@ def _attach(pipeline: Any) -> None:
         handle = _handle_for(site)
         _last_of_line[site] = weakref.ref(pipeline), (handle, attachment)
     except Exception as error:  # the pipeline must still run
+        let_through(error)
         not_recorded(error)
         return
     _recordings[pipeline] = handle, attachment
     try:
         attachment.open(handle)
     except Exception as error:
+        let_through(error)
         handle.miss(_core.NO_ITERATOR_DETAIL)
         warn_once(f"operator detail unavailable: SPDL is not as its adapter expects ({error!r})")
     # Its recording ends with the pipeline.
@@ -134,5 +138,6 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
         timed = _core.TimedIterator(handle, iterator, None, attachment.ready)
         return in_its_phase(timed, handle, pipeline, bare_iterator)
     except Exception as error:  # the loop must still run
+        let_through(error)
         not_recorded(error)
         return iterator

@@ -11,6 +11,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace import _core
 from headrace.record.operator import name_of, readable
 
 
@@ -67,7 +68,7 @@ def sink_node(pipeline: Any) -> Any:
     coroutine = pipeline._impl._event_loop._coro
     if coroutine.cr_frame is None:
         raise LookupError("the pipeline has ended")
-    node = coroutine.cr_frame.f_locals["node"]
+    node = _core.local_variables(coroutine.cr_frame)["node"]
     if not hasattr(node, "upstream") or not hasattr(node, "output_queue"):
         raise LookupError("its nodes are not as in SPDL 0.8")
     return node

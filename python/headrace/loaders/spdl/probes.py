@@ -17,6 +17,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.spdl.graph import Stage, is_async, is_generator, is_of_threads
 
 #: SPDL's decorators around a stage's coroutine are a few levels deep.
@@ -133,7 +134,8 @@ def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
         began = now()
         try:
             result = await op(item)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             calls.done(began, True)
             raise
         calls.done(began, False)
@@ -154,7 +156,8 @@ def _timed_async_generator(op: Any, calls: _core.OverlappingCalls) -> Any:
                     made = await anext(items)
                 except StopAsyncIteration:
                     return
-                except Exception:
+                except Exception as error:
+                    let_through(error)
                     calls.done(began, True)
                     raise
                 calls.done(began, False)
@@ -206,7 +209,7 @@ def _time_aggregator(stage: Stage, handle: _core.OperatorHandle) -> Callable[[],
 def _cells_of(coroutine: Any) -> Iterator[types.CellType]:
     """The filled cells in the closures of SPDL's functions below a stage's coroutine."""
     # Which of them name the coroutine's function depends on the version of Python.
-    held = [*coroutine.cr_frame.f_locals.values(), *gc.get_referents(coroutine)]
+    held = [*_core.local_variables(coroutine.cr_frame).values(), *gc.get_referents(coroutine)]
     pending = [each for each in held if _is_of_spdl(each)]
     seen: set[int] = set()
     for _ in range(_DEEPEST):
@@ -273,7 +276,7 @@ def time_source(stage: Stage, handle: _core.OperatorHandle) -> None:
     coroutine = node._coro
     if inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED:
         raise LookupError("the source runs already")
-    arguments = coroutine.cr_frame.f_locals
+    arguments = _core.local_variables(coroutine.cr_frame)
     source, queue = arguments["src"], arguments["queue"]
     make = getattr(inspect.getmodule(type(node)), coroutine.__name__)
     timed = _TimedAsyncSource if hasattr(source, "__aiter__") else _TimedSource

@@ -13,6 +13,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.tfdata import python_functions
 from headrace.loaders.tfdata.graph import Graph, Node, match
@@ -78,6 +79,7 @@ class Counters:
         try:
             self._record(sys.modules["tensorflow"].data.experimental.get_model_proto(iterator))
         except Exception as error:  # the loop must still run
+            let_through(error)
             self._iterator = None
             warn_once(f"operator detail unavailable: tf.data's model cannot be read ({error!r})")
             return

@@ -13,6 +13,7 @@ from itertools import islice
 from types import FrameType
 from typing import Any, Protocol
 
+from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import every_loop
 from headrace.loaders.kit.base import Adapter
@@ -149,7 +150,7 @@ def _is_of_a_recorded_step(frame: FrameType | None) -> bool:
         if frame is None:
             return False
         if frame.f_globals.get("__name__") == TRAINER and frame.f_code.co_name in _STEPS:
-            step = getattr(frame.f_locals.get("self"), _STEPS[frame.f_code.co_name], None)
+            step = getattr(_core.local_variables(frame).get("self"), _STEPS[frame.f_code.co_name], None)
             return isinstance(step, _Step)
         frame = frame.f_back
     return False

@@ -16,6 +16,8 @@ import types
 import weakref
 from typing import Any
 
+from headrace.common.handlers import let_through
+
 #: Pickled bytes after which the sample ends; a longer one takes longer than a loop should wait.
 _MAX_BYTES = 1 << 20
 
@@ -125,7 +127,8 @@ def measure(batch: Any) -> tuple[int, int, int, str] | None:
         sample.dump(batch)
     except _FullError:
         pass
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None
     took = time.thread_time_ns() - began
     return count.bytes + sample.array_bytes, sample.tensors, took, _shown_type(batch)

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
@@ -112,7 +113,7 @@ def loader_around(frame: FrameType | None) -> Around | None:
         return start.around if start.workers == 0 else None
     while frame is not None:
         if frame.f_code.co_name == "_next_data":
-            around = frame.f_locals["self"].__dict__.get(_AROUND)
+            around = _core.local_variables(frame)["self"].__dict__.get(_AROUND)
             if isinstance(around, Around):
                 return around
         frame = frame.f_back
@@ -227,6 +228,7 @@ def _try_attach(iterator: Any, start: _Start) -> None:
     try:
         _attach(iterator, start)
     except Exception as error:
+        let_through(error)
         start.handle.miss(_core.NO_ITERATOR_DETAIL)
         warn_once(f"operator detail unavailable: torch's DataLoader iterator is not as expected ({error!r})")
 

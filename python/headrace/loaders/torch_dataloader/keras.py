@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import _core
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.foreign import foreign_of
@@ -22,7 +23,7 @@ def users_dataset(dataset: Any) -> Any:
     if type(dataset).__module__ != _CONVERTER:
         return dataset
     frame = getattr(own_attribute(dataset, "iterable"), "gi_frame", None)
-    adapter = frame.f_locals.get("self") if frame is not None else None
+    adapter = _core.local_variables(frame).get("self") if frame is not None else None
     return getattr(adapter, "py_dataset", dataset)
 
 

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.loader_names import unnumbered
 from headrace.loaders.kit.names import is_the_users, object_name
 from headrace.loaders.torch_dataloader import keras
@@ -164,7 +165,7 @@ def _line_that_calls(frame: FrameType) -> str:
 def is_method_of(frame: FrameType, loader: Any) -> bool:
     """Whether its function was called with ``loader`` as its first argument."""
     code = frame.f_code
-    return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
+    return code.co_argcount > 0 and _core.local_variables(frame).get(code.co_varnames[0]) is loader
 
 
 def name_of_new(loader: Any, dataset: Any) -> str:
@@ -223,6 +224,7 @@ def record_of(loader: Any) -> Record | None:
     try:
         return _record_by_site(loader) if _every else None
     except Exception as error:  # the loop must still run
+        let_through(error)
         not_recorded(error)
         return None
 

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.torch_dataloader import queues
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
@@ -51,7 +52,8 @@ class WorkerStart:
 
             try:
                 self.held = HeldState(sys.modules["torch.utils.data"].get_worker_info().dataset, None)
-            except Exception:  # it is not compared
+            except Exception as error:  # it is not compared
+                let_through(error)
                 self.held = None
 
     def __call__(self, _: Any, worker_id: int) -> None:
@@ -66,11 +68,13 @@ class WorkerStart:
 
                 _core.note(self.loader, draws.STATE, why)
             self.time_fetcher()
-        except Exception:
+        except Exception as error:
+            let_through(error)
             _core.miss(self.loader, _core.NO_WORKER_DETAIL)
         try:
             _follow_queues(writer)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
 
     def time_fetcher(self) -> None:
@@ -94,7 +98,8 @@ class WorkerStart:
                     draws.look(fetcher, info.dataset, loader, self.looked, info)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
-            except Exception:
+            except Exception as error:
+                let_through(error)
                 _core.miss(loader, _core.NO_WORKER_DETAIL)
 
         kind.create_fetcher = _core.HookedCall(kind.create_fetcher, None, made)
@@ -157,8 +162,8 @@ def _follow_queues(writer: _core.DeliveryWriter) -> None:
     frame = _worker_frame()
     if frame is None:
         raise LookupError("no _worker_loop on the stack")
-    index_queue = frame.f_locals["index_queue"]
-    data_queue = frame.f_locals["data_queue"]
+    index_queue = _core.local_variables(frame)["index_queue"]
+    data_queue = _core.local_variables(frame)["data_queue"]
     queues.follow(index_queue, "get", "take", writer)
     queues.follow(data_queue, "put", "deliver", writer)
     # The feeder thread, which starts with the first put, takes this from the queue object.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.torchdata_nodes import probes
 from headrace.loaders.torchdata_nodes.graph import Stage, read_graph
@@ -41,7 +42,8 @@ class NodesAttachment(Attachment):
             for each in graph.threads:
                 follower = probes.Follower(each, handle.id)
                 self._undo += probes.follow_resets(each, follower)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             self.detach()
             raise
         if graph.threads and graph.threads[-1].to_stage < 0:

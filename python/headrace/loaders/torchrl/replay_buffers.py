@@ -103,7 +103,7 @@ class _Recorder:
         sampler = walk.operator(object_name(buffer._storage), "source", _core.STAGE_DATASET)
         walk.add(None, "sample", bare, lambda: _core.TimedCallable(bare, sampler))
         named, self._is_named = self._is_named, True
-        return fetcher, _core.TimedFetch(fetcher, tuple(walk.swaps), not named)
+        return fetcher, walk.timed(fetcher, not named)
 
     def is_ready(self) -> bool:
         buffer: Any = self._buffer()

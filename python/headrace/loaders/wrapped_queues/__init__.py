@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.errors import UsageError
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import readable
@@ -68,6 +69,7 @@ class WholeQueueAdapter(Adapter):
 
                 of_coroutines.record(obj, shown, session)
         except Exception as error:  # the loop must still run
+            let_through(error)
             not_recorded(error)
         return obj
 

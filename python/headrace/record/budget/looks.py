@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.common.sampling_thread import run_steps
@@ -356,6 +357,7 @@ def loop_begins(handle: _core.LoaderHandle) -> None:
         for looks in _looks:
             looks.begins(handle)
     except Exception as error:  # the loop must still run
+        let_through(error)
         warn_once(f"where the run's time goes is not seen in full ({typed_error_line(error)})")
 
 

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from headrace import _core
+from headrace.common.folder_files import replace_file
 from headrace.record.budget.stacks import Place
 from headrace.results import process_files
 
@@ -95,4 +96,4 @@ class Budget:
         }
         # Else a full disk, of which the recording itself tells, or there is no folder any more.
         with contextlib.suppress(OSError, ValueError):
-            process_files.write(self._path, json.dumps(document))
+            replace_file(self._path, json.dumps(document))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 
@@ -66,4 +67,5 @@ class _HookedModules:
         try:
             hook(module)
         except Exception as error:  # the program's import succeeds
+            let_through(error)
             warn_once(f"requests of {name} are not counted ({typed_error_line(error)})")

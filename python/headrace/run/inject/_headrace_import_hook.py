@@ -8,7 +8,12 @@ import sys
 from _frozen_importlib_external import SourceFileLoader
 from _thread import get_ident
 
-from _headrace_own_imports import BUILTINS, is_of_library, own_module, spec_for_library  # type: ignore[import-not-found]
+from _headrace_own_imports import (  # type: ignore[import-not-found]
+    BUILTINS,
+    import_before_the_script,
+    is_of_library,
+    shadows,
+)
 
 # The builtins of the functions below: what they import is ours.
 __builtins__ = BUILTINS
@@ -66,7 +71,10 @@ WATCHED_AFTER_S = 0.5
 def install() -> None:
     """Put the hook in front of the interpreter's own finders. Idempotent."""
     if not any(isinstance(finder, LoaderModuleFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, LoaderModuleFinder())
+        finder = LoaderModuleFinder()
+        sys.meta_path.insert(0, finder)
+        import_before_the_script()
+        finder.finds_ours = False
 
 
 def watch_for_batches() -> None:
@@ -123,7 +131,7 @@ def _imports_now(thread: int) -> bool:
 
 
 def _has_threading() -> bool:
-    return hasattr(own_module("threading"), "_main_thread")
+    return shadows() or hasattr(sys.modules.get("threading"), "_main_thread")
 
 
 def _import_threading_in_main_thread() -> None:
@@ -204,17 +212,19 @@ def record_loaders(adapter: str) -> None:
 
 
 class LoaderModuleFinder:
-    """Finds `LOADER_MODULES` and Headrace like the other finders, with a `WatchedLoader`."""
+    """Finds `LOADER_MODULES` like the other finders, with a `WatchedLoader`; Headrace, too, at the start."""
 
     def __init__(self) -> None:
         self._asking: set[int] = set()
+        #: Whether modules of Headrace get `BUILTINS`.
+        self.finds_ours = True
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
-        is_own = name == "headrace" or name.startswith("headrace.")
+        is_own = self.finds_ours and (name == "headrace" or name.startswith("headrace."))
         # Another tool's finder may ask all finders in turn, this one included.
         thread = get_ident()
         if not (is_own or name in LOADER_MODULES) or thread in self._asking:
-            return spec_for_library(name) if path is None else None
+            return None
         self._asking.add(thread)
         try:
             spec = self._found_by_others(name, path, target)

@@ -1,9 +1,10 @@
 """Imports of Headrace's modules in the user's process: none finds a file of the user's with a library's name.
 
 A folder with a ``queue.py`` comes before the standard library in ``sys.path``, so an ``import queue`` of ours
-would execute that file. The modules of Headrace therefore get `BUILTINS`, whose ``__import__`` looks into the
-standard library first. Where a name is shadowed by a file of the user's, ours and the user's modules of that
-name exist side by side: `sys.modules` has the user's, as in a bare run, and ours is kept here.
+would execute that file. In such a program all that records is imported at the interpreter's start, when there
+is no other thread and the script's folder is not in the path yet. Then the shadowed names leave
+`sys.modules`: the program finds its own files, as in a bare run, and our modules keep the library's. Nothing
+is exchanged later.
 
 Imports nothing but what every interpreter has loaded at its start: it runs in all of them.
 """
@@ -11,71 +12,56 @@ Imports nothing but what every interpreter has loaded at its start: it runs in a
 import builtins
 import os
 import sys
-from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import PathFinder
-from _thread import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
     from typing import Any
 
 _LIBRARY = os.path.dirname(os.__file__)  # noqa: PTH120 - pathlib is not loaded yet
-_ARCHIVED_LIBRARY = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
-_HERE = os.path.dirname(__file__)  # noqa: PTH120
-#: The search path without the script's folder, which is not in it yet, and without the current one.
-_PATH = [_LIBRARY, *(each for each in sys.path if each not in ("", _HERE, _LIBRARY))]
-#: A thread that holds the lock may wait for a module that this thread imports: then go on without it.
-_LOCK_S = 1.0
-
-_lock = RLock()
-_swapped = False
-#: Modules of ours, and their submodules, whose names the user's files shadow.
+#: Options of the interpreter whose value is an argument of its own.
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+#: Rooms of the package that a recorded program may need.
+_ROOMS = ("common", "record", "results", "watch", "transport", "pipeline", "predict", "loaders")
+#: The library's modules of shadowed names, for modules of ours.
 _ours: "dict[str, Any]" = {}
-#: By folder of the user's: when it changed, and the files in it that shadow a library's module, by its name.
-_known: "dict[str, tuple[int, dict[str, str]]]" = {}
 
 
-def own_import(name: str, *arguments: "Any", **options: "Any") -> "Any":
+def own_import(
+    name: str, names: "Any" = None, scope: "Any" = None, fromlist: "Any" = (), level: int = 0
+) -> "Any":
     """`builtins.__import__` for modules of Headrace."""
-    shadows = {} if _swapped else _shadows()
-    if not shadows or not _lock.acquire(timeout=_LOCK_S):
-        return builtins.__import__(name, *arguments, **options)
-    try:
-        with _OwnModules(shadows):
-            return builtins.__import__(name, *arguments, **options)
-    finally:
-        _lock.release()
+    if level == 0 and name in _ours:
+        return _ours[name] if fromlist else _ours[name.partition(".")[0]]
+    return builtins.__import__(name, names, scope, fromlist, level)
 
 
-def own_module(name: str) -> "Any":
-    """What an import of ``name`` gives modules of Headrace; None if it has not been imported."""
-    return _ours.get(name) or sys.modules.get(name)
-
-
-#: The builtins of Headrace's modules.
+#: The builtins of Headrace's modules where the user's files shadow the library's.
 BUILTINS = {**vars(builtins), "__import__": own_import}
 
 
-def spec_for_library(name: str) -> "Any":
-    """The spec of a module that the library imports in one of its functions, if a function of ours called it.
+def import_before_the_script() -> None:
+    """Import all that records, if files of the user's shadow the standard library's; else nothing."""
+    path = [each for each in sys.path if each != os.path.dirname(__file__)]  # noqa: PTH120
+    before_library = path[: path.index(_LIBRARY)] if _LIBRARY in path else path
+    shadowed: set[str] = set()
+    for folder in (_script_folder(), *before_library):
+        shadowed |= _modules_in(folder) & sys.stdlib_module_names
+    if not shadowed:
+        return
+    loaded = {name for name in sys.modules if name.partition(".")[0] in shadowed}
+    users_path, sys.path = sys.path, [_LIBRARY, *(each for each in path if each and each != _LIBRARY)]
+    try:
+        _import_all()
+    finally:
+        sys.path = users_path
+    for name in list(sys.modules):
+        if name.partition(".")[0] in shadowed and name not in loaded:
+            _ours[name] = sys.modules.pop(name)
 
-    None if the import is the user's, or if no file of the user's shadows the name.
-    """
-    if _swapped or name not in sys.stdlib_module_names or name not in _shadows() or not _called_by_us():
-        return None
-    own_import(name)
-    loader: Any = _PassingLoader()
-    return _PassingSpec(name, loader)
 
-
-def _called_by_us() -> bool:
-    """True if the innermost function that is not the library's is one of ours."""
-    frame: Any = sys._getframe(3)
-    while frame is not None:
-        if not is_of_library(frame.f_code.co_filename):
-            return frame.f_builtins is BUILTINS
-        frame = frame.f_back
-    return False
+def shadows() -> bool:
+    """True if files of the user's shadow the standard library's."""
+    return bool(_ours)
 
 
 def is_of_library(file: str) -> bool:
@@ -83,93 +69,43 @@ def is_of_library(file: str) -> bool:
     return file.startswith(("<frozen ", _LIBRARY + os.sep)) and "-packages" not in file
 
 
-class _PassingLoader:
-    """Gives the library a module of `_ours`."""
-
-    def create_module(self, spec: "Any") -> "Any":
-        module = _ours[spec.name]
-        self._spec = module.__spec__
-        return module
-
-    def exec_module(self, module: "Any") -> None:
-        module.__spec__ = self._spec
-
-
-class _PassingSpec(ModuleSpec):
-    """The spec of a module that is imported once and not kept: a later import finds the user's file."""
-
-    @property
-    def _initializing(self) -> bool:
-        return False
-
-    @_initializing.setter
-    def _initializing(self, starts: bool) -> None:
-        if not starts:  # the last thing that an import does
-            sys.modules.pop(self.name, None)
-
-
-class _OwnModules:
-    """Inside it, the names in ``shadows`` mean the standard library, for every module that is imported."""
-
-    def __init__(self, shadows: "dict[str, str]") -> None:
-        # A module that the interpreter loaded at its start is the user's, too.
-        loaded = sys.modules
-        self._names = {
-            name
-            for name, file in shadows.items()
-            if name not in loaded or getattr(loaded[name], "__file__", None) == file
-        }
-
-    def __enter__(self) -> None:
-        global _swapped
-        self._path, self._users = sys.path, self._take()
-        sys.modules.update(item for item in _ours.items() if self._is_shadowed(item[0]))
-        sys.path = list(_PATH)
-        _swapped = True
-
-    def __exit__(self, *_: object) -> None:
-        global _swapped
-        _swapped = False
-        sys.path = self._path
-        _ours.update(self._take())
-        sys.modules.update(self._users)
-
-    def _take(self) -> "dict[str, Any]":
-        """Removes the modules of these names, and returns them."""
-        return {name: sys.modules.pop(name) for name in list(sys.modules) if self._is_shadowed(name)}
-
-    def _is_shadowed(self, module: str) -> bool:
-        return module.partition(".")[0] in self._names
-
-
-def _shadows() -> "dict[str, str]":
-    """The files that an import would find before the standard library's modules, by the modules' names."""
-    found: dict[str, str] = {}
-    for folder in map(str, sys.path):
-        if folder == _LIBRARY:
+def _script_folder() -> str:
+    """What the interpreter will put in front of ``sys.path``."""
+    arguments = iter(getattr(sys, "orig_argv", [])[1:])
+    for each in arguments:
+        if each in _WITH_VALUE:
+            next(arguments, None)
+        elif each in ("-c", "-m", "-") or each.startswith(("-c", "-m")):
             break
-        if not folder.endswith(_ARCHIVED_LIBRARY):
-            for name, file in _shadows_in(folder).items():
-                found.setdefault(name, file)
-    return found
+        elif not each.startswith("-"):
+            script: str = os.path.realpath(each)
+            return script if os.path.isdir(script) else os.path.dirname(script)  # noqa: PTH112, PTH120
+    return "."
 
 
-def _shadows_in(folder: str) -> "dict[str, str]":
+def _modules_in(folder: str) -> "set[str]":
+    """Names of modules and packages that lie there."""
     try:
-        changed = os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - pathlib is not loaded yet
-        known = _known.get(folder)
-        if known is not None and known[0] == changed:
-            return known[1]
-        names = {entry.partition(".")[0] for entry in os.listdir(folder or ".")}  # noqa: PTH208
-    except NotADirectoryError:  # an archive of modules
-        names = set(sys.stdlib_module_names)
+        names = os.listdir(folder or ".")  # noqa: PTH208
     except OSError:
-        return {}
-    found = {}
-    for name in names & sys.stdlib_module_names:
-        spec = PathFinder.find_spec(name, [folder])
-        # A folder without __init__.py comes after every module of its name, wherever that is.
-        if spec is not None and spec.origin is not None and spec.has_location:
-            found[name] = spec.origin
-    _known[folder] = changed, found
-    return found
+        return set()
+    # A folder without __init__.py comes after every module of its name, wherever that is.
+    package = [each for each in names if os.path.exists(os.path.join(folder, each, "__init__.py"))]  # noqa: PTH110, PTH118
+    return {each.partition(".")[0] for each in names if each.endswith((".py", ".pyc", ".so"))} | set(package)
+
+
+def _import_all() -> None:
+    """Each module of these rooms; one that needs a library that is not installed is left out."""
+    import headrace
+
+    for room in _ROOMS:
+        above = os.path.join(os.path.dirname(headrace.__file__), room)  # noqa: PTH118, PTH120
+        for folder, _, files in os.walk(above):
+            package = folder[len(above) - len(room) :].replace(os.sep, ".")
+            for file in files:
+                if file.endswith(".py"):
+                    name = f"headrace.{package}.{file[:-3]}".removesuffix(".__init__")
+                    try:
+                        __import__(name)
+                    except Exception:
+                        continue

@@ -1,0 +1,14 @@
+// Local variables of a frame, read without `frame.f_locals`: before Python 3.13 that makes a dict that the
+// user's function then shares with `locals()`, and that keeps what the function deletes.
+// `_core.local_variables(frame)` is a dict of its own.
+#pragma once
+
+#include <Python.h>
+
+namespace headrace::python {
+
+/// The exception passed through a frame that was called with the frame below it as an argument, which is how
+/// Python calls the handlers of signals. So a signal's handler raised it, whichever code it interrupted.
+bool raised_by_signal_handler(PyObject* traceback);
+
+}  // namespace headrace::python
