@@ -21,7 +21,7 @@ _LIBRARY = os.path.dirname(os.__file__)  # noqa: PTH120 - pathlib is not loaded 
 #: Options of the interpreter whose value is an argument of its own.
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 #: Rooms of the package that a recorded program may need.
-_ROOMS = ("common", "record", "results", "watch", "transport", "pipeline", "predict", "loaders")
+_ROOMS = ("common", "record", "results", "watch", "loaders")
 #: The library's modules of shadowed names, for modules of ours.
 _ours: "dict[str, Any]" = {}
 
@@ -50,10 +50,12 @@ def import_before_the_script() -> None:
         return
     loaded = {name for name in sys.modules if name.partition(".")[0] in shadowed}
     users_path, sys.path = sys.path, [_LIBRARY, *(each for each in path if each and each != _LIBRARY)]
+    sys.meta_path.insert(0, _OnlyOurs)  # type: ignore[arg-type]
     try:
         _import_all()
     finally:
         sys.path = users_path
+        sys.meta_path.remove(_OnlyOurs)  # type: ignore[arg-type]
     for name in list(sys.modules):
         if name.partition(".")[0] in shadowed and name not in loaded:
             _ours[name] = sys.modules.pop(name)
@@ -94,8 +96,18 @@ def _modules_in(folder: str) -> "set[str]":
     return {each.partition(".")[0] for each in names if each.endswith((".py", ".pyc", ".so"))} | set(package)
 
 
+class _OnlyOurs:
+    """Finds nothing beside the standard library and Headrace: others may start threads when they are imported."""
+
+    @staticmethod
+    def find_spec(name: str, *_: "Any") -> None:
+        top = name.partition(".")[0]
+        if top != "headrace" and top not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(name)
+
+
 def _import_all() -> None:
-    """Each module of these rooms; one that needs a library that is not installed is left out."""
+    """Each module of these rooms that needs no other library."""
     import headrace
 
     for room in _ROOMS:
