@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from headrace.common.handlers import let_through
 from headrace.common.launcher import speaks_for_job
 from headrace.common.loader_names import unnumbered
 from headrace.common.messages import say
@@ -81,6 +82,7 @@ class Autopilot(Generic[T]):
         try:
             return iter(self._loader)
         except Exception as error:
+            let_through(error)
             if self._tried is None:
                 raise
             self._put_back(f"its loop did not begin ({typed_error_line(error)})")
@@ -105,12 +107,14 @@ class Autopilot(Generic[T]):
             self._judge(Measured(_whole_step(report), 0.0, report))
             wanted = self._settings if self._tried else self._proposed()
         except Exception as error:  # the loop goes on as it is
+            let_through(error)
             self._done, self._tried = True, None
             self._say(f"nothing more is tried ({typed_error_line(error)})")
             return
         try:
             self._use(wanted)
         except Exception as error:
+            let_through(error)
             if self._tried is None:
                 raise
             self._put_back(f"{object_name(self._make)} failed ({typed_error_line(error)})")
