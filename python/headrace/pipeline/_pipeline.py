@@ -18,7 +18,6 @@ from headrace.common.handlers import let_through
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
-from headrace.record import live_parameters
 from headrace.record.operator import name_of, readable
 from headrace.record.session import (
     enabled,
@@ -155,8 +154,6 @@ class Pipeline(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         self._open_record()
         native = self._native_now()
-        if self._record.handle is not None:
-            live_parameters.begins(self._record.handle, self._settable)
         hand_over = self._hand_over()
         loop = None if self._record.handle is None else watched(self._record.handle.id)
         if loop is not None:
@@ -230,15 +227,6 @@ class Pipeline(Generic[T]):
         self._open_record()
         self._native_now(for_iteration=False)
         return self._record.handle
-
-    def _settable(self) -> live_parameters.Settable:
-        """Its threads' workers and capacities, also while it runs. What a process draws is not seen."""
-        assert self._record.handle is not None
-        names = [stage.name for stage in self._stages if type(stage).__name__ != "ProcessMap"]
-        setters: live_parameters.Setters
-        setters = {f"{name}.workers": partial(self.set_workers, name) for name in names}
-        setters |= {f"{name}.capacity": partial(self.set_capacity, name) for name in self.names}
-        return live_parameters.Settable(self._record.handle, setters, live=True, draws_here=True)
 
     def _hand_over(self) -> Callable[[Any], Any] | None:
         if not self._copied_by_last():

@@ -12,7 +12,6 @@ from headrace.common.launcher import speaks_for_job
 from headrace.common.messages import say
 from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
-from headrace.record.live_parameters import AUTOPILOT
 from headrace.record.session import CEILING, enabled
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
@@ -46,12 +45,11 @@ def launch(
     ceiling: bool = False,
     open_page: bool = False,
     watch: bool = False,
-    autopilot: Sequence[str] | None = None,
 ) -> NoReturn:
     """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended.
 
     ceiling: its loops go on with cached batches for some steps. open_page: the report also as a page.
-    watch: the data is looked at. autopilot: parameters are set while it trains, with what it may do beside.
+    watch: the data is looked at.
     """
     command = python_command(program)
     if not enabled():
@@ -66,8 +64,6 @@ def launch(
         environment[CEILING] = "1"
     if watch:
         environment[WATCH] = "1"
-    if autopilot is not None:
-        environment[AUTOPILOT] = ",".join(autopilot)
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:

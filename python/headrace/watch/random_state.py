@@ -12,38 +12,60 @@ from headrace import _core
 from headrace.results.findings import documents_of
 from headrace.watch.checks.base import Loop
 from headrace.watch.findings import Findings, findings_of
-from headrace.watch.reachable import reachable
 
+#: A dataset's attributes, and the attributes and items of those: a generator lies no deeper in practice, and
+#: a dataset of many objects is not searched for long.
+_MAX_DEPTH = 4
+_MAX_OBJECTS = 500
+_MAX_ITEMS = 64
 #: Epochs whose workers say where their random numbers begin.
 EPOCHS = 3
 
 
-def generators_of(dataset: Any, name: str = "dataset") -> Iterator[tuple[str, Any]]:
-    """Name and object of each generator of random numbers that can be reached from a dataset."""
-    for one in reachable(name, dataset):
-        if raw_state_of(one.value) is not None:
-            yield one.name, one.value
+def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """Name and object of each generator of random numbers that a dataset holds, or its module."""
+    module = sys.modules.get(type(dataset).__module__)
+    pending = [("dataset", dataset, 0)]
+    pending += [(name, one, _MAX_DEPTH) for name, one in list(vars(module).items())] if module else []
+    seen: set[int] = set()
+    searched = 0
+    while pending and searched < _MAX_OBJECTS:
+        name, value, depth = pending.pop(0)
+        if value is None or id(value) in seen or isinstance(value, (str, bytes, int, float, type)):
+            continue
+        seen.add(id(value))
+        searched += depth < _MAX_DEPTH
+        if state_of(value) is not None:
+            yield name, value
+        elif depth < _MAX_DEPTH:
+            pending.extend((*one, depth + 1) for one in _inside(name, value))
 
 
-def raw_state_of(generator: Any) -> Any:
-    """Where a generator is, to be compared; None for anything else. Takes microseconds."""
-    numpy = sys.modules.get("numpy")
-    torch = sys.modules.get("torch")
-    if isinstance(generator, random.Random):
-        return generator.getstate()
-    if numpy is not None and isinstance(generator, numpy.random.Generator):
-        return repr(generator.bit_generator.state)
-    if numpy is not None and isinstance(generator, numpy.random.RandomState):
-        return [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
-    if torch is not None and isinstance(generator, torch.Generator):
-        return generator.get_state().numpy().tobytes()
-    return None
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items())[:_MAX_ITEMS])
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{index}]", one) for index, one in enumerate(value[:_MAX_ITEMS]))
+    elif isinstance(attributes := getattr(value, "__dict__", None), dict):
+        yield from ((f"{name}.{key}", one) for key, one in list(attributes.items()))
 
 
 def state_of(generator: Any) -> str | None:
     """A hash of where a generator is; None for anything else."""
-    state = raw_state_of(generator)
-    return None if state is None else hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
+    numpy = sys.modules.get("numpy")
+    torch = sys.modules.get("torch")
+    state: Any
+    if isinstance(generator, random.Random):
+        state = generator.getstate()
+    elif numpy is not None and isinstance(generator, numpy.random.Generator):
+        state = generator.bit_generator.state
+    elif numpy is not None and isinstance(generator, numpy.random.RandomState):
+        state = [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
+    elif torch is not None and isinstance(generator, torch.Generator):
+        state = generator.get_state().numpy().tobytes()
+    else:
+        return None
+    return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
 
 def global_generators() -> Iterator[tuple[str, Any]]:
@@ -53,11 +75,6 @@ def global_generators() -> Iterator[tuple[str, Any]]:
         yield "numpy.random", sys.modules["numpy"].random.mtrand._rand
     if "torch" in sys.modules:
         yield "torch.default_generator", sys.modules["torch"].default_generator
-
-
-def global_states() -> dict[str, Any]:
-    """Where each of them is, by name; see `raw_state_of`."""
-    return {name: raw_state_of(one) for name, one in global_generators()}
 
 
 class StartOfWorker:

@@ -45,12 +45,6 @@ class GrainAttachment(Attachment):
     def setters(self) -> dict[str, Callable[[Any], None]]:
         return setters_of(self._obj())
 
-    def is_live(self, parameter: str) -> bool:
-        return parameter in ("num_threads", "prefetch_buffer_size")
-
-    def was_set(self) -> None:
-        self._keep(read_graph(_tree_of(self._obj())))
-
     def _keep(self, graph: Graph) -> None:
         """Its model, and of the graph the shape: nodes live as long as their user wants."""
         self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))

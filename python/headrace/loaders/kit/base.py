@@ -15,8 +15,6 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.streams import StreamStages
-from headrace.record import live_parameters
-from headrace.record.live_parameters import Settable
 from headrace.record.session import set_in_trial
 from headrace.results.loader_model import LoaderModel
 
@@ -50,7 +48,6 @@ class Attachment:
     def open(self, handle: _core.LoaderHandle) -> None:
         """The loader has its record now."""
         set_in_trial(self.setters, handle.name)
-        self._ask_pilot(handle)
         self.opened(handle)
 
     def opened(self, handle: _core.LoaderHandle) -> None:
@@ -59,22 +56,6 @@ class Attachment:
     def setters(self) -> dict[str, Callable[[Any], None]]:
         """By parameter, under its name in the model: what sets it, before `opened` and the first loop."""
         return {}
-
-    def is_live(self, parameter: str) -> bool:
-        """Whether it may be set between two loops, and changes no batch."""
-        return False
-
-    def was_set(self) -> None:
-        """Parameters were set after `opened`: describe what they are now."""
-
-    _has_begun = False
-
-    def _ask_pilot(self, handle: _core.LoaderHandle) -> None:
-        def settable() -> Settable:
-            setters = {name: put for name, put in self.setters().items() if self.is_live(name)}
-            return Settable(handle, setters, draws_here=True)
-
-        live_parameters.begins(handle, settable)
 
     def begin(self, handle: _core.LoaderHandle) -> None:
         """The loop is about to iterate, and ``handle`` records it; assign the loader's own operators and
@@ -94,11 +75,6 @@ class Attachment:
 
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
         """A loop begins: its attachment gets ready, its record has the loader's model."""
-        # For its first loop it was asked when it was opened.
-        if self._has_begun and live_parameters.is_piloted(handle):
-            self._ask_pilot(handle)
-            self.was_set()
-        self._has_begun = True
         self.begin(handle)
         model = self.describe()
         if model is None:

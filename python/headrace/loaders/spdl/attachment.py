@@ -28,9 +28,6 @@ class PipelineAttachment(Attachment):
     def setters(self) -> dict[str, Callable[[Any], None]]:
         return {} if is_started(self.iterable) else setters_of(self.iterable)
 
-    def is_live(self, parameter: str) -> bool:
-        return True  # stages that keep the order have no setter
-
     def opened(self, handle: _core.LoaderHandle) -> None:
         pipeline = self.iterable
         started = is_started(pipeline)

@@ -34,7 +34,6 @@ from headrace.loaders.torch_dataloader.settings import (
 )
 from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
-from headrace.record import live_parameters
 from headrace.record.budget import looks
 from headrace.record.session import TRIAL, in_its_phase, phased_loops
 from headrace.results.loader_model import LoaderModel
@@ -154,12 +153,10 @@ class _Start:
             max(1, self.workers),
             has_init=init is not None,
             watched_as=self.handle.name if tells_random(self.handle.id) else None,
-            looks=live_parameters.is_piloted(self.handle),
-            looked=self.handle.steps > 0,
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
-        self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, begin.before_init, begin)
+        self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, None, begin)
         return self.view
 
     def take_back(self) -> None:
@@ -326,10 +323,6 @@ def _attach(iterator: Any, start: _Start) -> None:
             instrument(iterator._dataset_fetcher, start.handle.id, names_functions=True, in_front=in_front)
         )
         own[_AROUND] = start.around
-        if live_parameters.is_piloted(start.handle):
-            from headrace.loaders.torch_dataloader import draws
-
-            draws.look(iterator._dataset_fetcher, iterator._dataset, start.handle.id, start.handle.steps > 0)
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
         _look_at_draws(iterator, start.handle)  # in its first GetNext
@@ -404,10 +397,6 @@ def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
 
 def _look_at_draws(iterator: Any, handle: _core.LoaderHandle) -> None:
     watch_draws(iterator, handle.id)
-    if live_parameters.is_piloted(handle):
-        from headrace.loaders.torch_dataloader import draws
-
-        draws.look_at_sampler(iterator, handle.id)
     time_first_draw(iterator, handle)
 
 
@@ -454,16 +443,9 @@ def patch_owner(owner: type) -> None:
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     _patch_draws()
-    live_parameters.when_flown(_patch_loops)
     outer_loops.patch()
     for owner in _classes():
         _patch(owner)
-
-
-def _patch_loops() -> None:
-    from headrace.loaders.torch_dataloader import live
-
-    live.patch(_classes())
 
 
 _noting: set[type] = set()

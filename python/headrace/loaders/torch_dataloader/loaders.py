@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.common.loader_names import unnumbered
 from headrace.loaders.kit.names import is_the_users, object_name
 from headrace.loaders.torch_dataloader import keras
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
@@ -32,13 +31,6 @@ class Record:
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.handle = handle
-
-    def renew(self) -> _core.LoaderHandle:
-        """Steps from now on are recorded as another loader, of the same name and a number."""
-        old = self.handle
-        self.handle = loader_handle(old.session, unnumbered(old.name), None)
-        old.note("superseded", "yes")
-        return self.handle
 
 
 class Watcher(Protocol):

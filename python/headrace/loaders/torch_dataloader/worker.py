@@ -27,13 +27,10 @@ class WorkerStart:
         siblings: int,
         has_init: bool = False,
         watched_as: str | None = None,
-        looks: bool = False,
-        looked: bool = False,
     ) -> None:
         """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part.
 
-        ``watched_as``: the loader's name, if its data is watched. ``looks``: whether its draws depend on the
-        number of workers is looked at; ``looked``: it was in earlier loops.
+        ``watched_as``: the loader's name, if its data is watched.
         """
         self.live_path = live_path
         self.loader = loader
@@ -41,20 +38,6 @@ class WorkerStart:
         self.siblings = siblings
         self.has_init = has_init
         self.watched_as = watched_as
-        self.looks = looks
-        self.looked = looked
-        self.held: Any = None
-
-    def before_init(self, *_: Any) -> None:
-        """In the worker, where the user's worker_init_fn is about to run."""
-        if self.looks and self.has_init:
-            from headrace.loaders.torch_dataloader.held_state import HeldState
-
-            try:
-                self.held = HeldState(sys.modules["torch.utils.data"].get_worker_info().dataset, None)
-            except Exception as error:  # it is not compared
-                let_through(error)
-                self.held = None
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -63,10 +46,6 @@ class WorkerStart:
         if writer is None:
             return
         try:
-            if self.held is not None and (why := self.held.set_by_init()):
-                from headrace.loaders.torch_dataloader import draws
-
-                _core.note(self.loader, draws.STATE, why)
             self.time_fetcher()
         except Exception as error:
             let_through(error)
@@ -92,10 +71,6 @@ class WorkerStart:
                 instrument(fetcher, loader, names_functions=info.id == 0)
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
-                if self.looks and not hasattr(fetcher, "dataset_iter"):
-                    from headrace.loaders.torch_dataloader import draws
-
-                    draws.look(fetcher, info.dataset, loader, self.looked, info)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
             except Exception as error:

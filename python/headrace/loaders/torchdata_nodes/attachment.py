@@ -28,12 +28,6 @@ class NodesAttachment(Attachment):
     def setters(self) -> dict[str, Callable[[Any], None]]:
         return setters_of(read_graph(getattr(self.iterable, "root", self.iterable)))
 
-    def is_live(self, parameter: str) -> bool:
-        return parameter.startswith("prefetch_factor")
-
-    def was_set(self) -> None:
-        self._model = model_of(read_graph(getattr(self.iterable, "root", self.iterable)))
-
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = read_graph(getattr(self.iterable, "root", self.iterable))
         try:

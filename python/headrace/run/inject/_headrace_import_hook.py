@@ -201,8 +201,6 @@ def record_loaders(adapter: str) -> None:
 
         # Not import_module: that would import as the user's modules do.
         found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
-        if "HEADRACE_AUTOPILOT" in os.environ and not _is_a_worker():
-            __import__("headrace.predict.autopilot", fromlist=["start_below_run"]).start_below_run()
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:

@@ -19,15 +19,7 @@ from headrace.errors import UsageError
 @click.option(
     "--watch", is_flag=True, help="Also look for what is wrong with the data and the models (docs/watch.md)."
 )
-@click.option(
-    "--autopilot", is_flag=True, help="Set the loaders' parameters while it trains (docs/autopilot.md)."
-)
-@click.option(
-    "--allow",
-    type=click.Choice(["random", "sampler"]),
-    multiple=True,
-    help="What --autopilot may change beside: random numbers in workers; when your sampler is asked.",
-)
+@click.option("--autopilot", is_flag=True, hidden=True)
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -37,7 +29,6 @@ def run(
     open_: bool,
     watch: bool,
     autopilot: bool,
-    allow: tuple[str, ...],
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -49,8 +40,11 @@ def run(
 
     if out == "":
         raise UsageError("--out is a folder, not an empty name")
-    if allow and not autopilot:
-        raise UsageError("--allow is for --autopilot")
+    if autopilot:
+        raise UsageError(
+            "--autopilot was removed, because a loader that is set from outside may yield other batches: "
+            "use hr.autopilot(make, ...) in the script, or headrace tune"
+        )
     if not is_module:
         check_script(script)
     launch(
@@ -59,5 +53,4 @@ def run(
         ceiling,
         open_,
         watch,
-        allow if autopilot else None,
     )
