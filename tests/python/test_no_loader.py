@@ -1,16 +1,12 @@
 """Which function of a loop makes its batches: from its source, and from samples of a stack."""
 
 import linecache
-import queue
-import sys
 from types import CodeType
 from typing import Any
 
 import pytest
 
-from headrace.loaders.no_loader import completed_futures
 from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
-from headrace.loaders.no_loader.named_objects import GET, used
 from headrace.loaders.no_loader.stack_samples import Function, StackSample
 from headrace.loaders.no_loader.training_loop import find
 
@@ -20,39 +16,6 @@ def code_of(source: str) -> CodeType:
     name = f"/home/user/{abs(hash(source))}.py"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     return compile(source, name, "exec")
-
-
-def test_a_private_name_of_futures_that_is_gone_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from concurrent.futures import as_completed
-
-    assert as_completed
-    frames = []
-    source = "for one in as_completed([]):\n  pass\nlook()"
-    names = {"as_completed": as_completed, "look": lambda: frames.append(sys._getframe(1))}
-    exec(code_of(source), names)
-    assert completed_futures.loops_over_completed(frames) == (frames[0].f_code, 1)
-    monkeypatch.setattr(completed_futures, "_YIELDS", "_renamed")
-    assert completed_futures.loops_over_completed(frames) is None
-
-
-def test_what_a_name_stands_for_is_found_without_a_call_of_the_users() -> None:
-    class Holder:
-        def __init__(self) -> None:
-            self.batches: Any = queue.SimpleQueue()
-
-        def __getattr__(self, name: str) -> Any:
-            raise AssertionError(name)
-
-        @property
-        def property(self) -> Any:
-            raise AssertionError
-
-    frames: list[Any] = []
-    unused = "held.batches.get()\n  held.property.get(); held.none.x.get(); gone.get()"
-    source = f"look()\nif held is None:\n  {unused}"
-    exec(code_of(source), {"held": Holder(), "look": lambda: frames.append(sys._getframe(1))})
-    [found] = used(GET, frames[0], queue.SimpleQueue)
-    assert (found.path, found.line) == ("held.batches", 3)
 
 
 LOOPS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from pathlib import Path
@@ -65,17 +64,17 @@ def choose_run_folder(out: str | None) -> RunFolder:
 
 
 def _missing(folder: str) -> tuple[tuple[str, ...], str]:
-    """The missing ones of the folder and its parents, and why they cannot be made; "" if they can."""
+    """The missing ones of the folder and its parents, and why they cannot be made; "" if they can.
+
+    Raises OSError, too: a folder is made and removed to find out.
+    """
     path = Path(folder)
-    missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
+    missing = [above for above in (path, *path.parents) if not above.exists()]
     if not missing:
         return (), _core.make_run_folder(folder)  # whether it can be recorded there
-    above = Path(missing[-1]).parent
-    if not above.is_dir():
-        return missing, f"{folder}: {os.strerror(errno.ENOTDIR)}"
-    if not os.access(above, os.W_OK | os.X_OK):
-        return missing, f"{folder}: {os.strerror(errno.EACCES)}"
-    return missing, ""
+    missing[-1].mkdir(mode=0o700)
+    missing[-1].rmdir()
+    return tuple(map(str, missing)), ""
 
 
 def _segments_in(folder: str) -> frozenset[str]:

@@ -66,42 +66,10 @@ def test_the_graph_and_the_verdict(scripts: Any, tmp_path: Path, case: Any) -> N
     assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
 
 
-SIMPLE = PIPELINE.replace(
-    "getattr(queue, kind)(8), queue.Queue(4)", "queue.SimpleQueue(), queue.SimpleQueue()"
-)
-for _only_of_a_queue in (", timeout=60", "\n            raw.task_done()"):
-    SIMPLE = SIMPLE.replace(_only_of_a_queue, "")
-SIMPLE = SIMPLE.replace("isinstance(batches, queue.Queue)", "isinstance(batches, queue.SimpleQueue)")
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_simple_queues(scripts: Any, tmp_path: Path, case: Any) -> None:
-    values, kind, operator = case
-    # A loop that never waits is found by chance, later on a busy machine.
-    name = scripts.write(SIMPLE.format(values=values, items=300 if operator else 600))
-    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
-    assert (result.status, result.out) == (0, bare.out), result.err
-    assert result.script_err == ""
-    report = hr.Report.load(tmp_path / "run")
-    assert report.loader.startswith("batches at script.py:")
-    workers = {op.name: op.workers for op in report.profile.operators}
-    queues = {q.name: (q.capacity, q.to_sink) for q in report.profile.queues}
-    # There is always room: threads that are fast may have put all of their items before they are found.
-    if operator == "read":
-        assert workers["read"] == 1
-    if operator is not None:
-        assert workers["decode"] == values[3]
-        assert queues == {"raw": (0, False), "batches": (0, True)}
-    assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
-
-
-@pytest.mark.parametrize("made", ["Queue(8)", "SimpleQueue()"])
-def test_a_get_in_a_comprehension_is_of_the_function_around_it(
-    scripts: Any, tmp_path: Path, made: str
-) -> None:
-    name = scripts.write(f"""
+def test_a_get_in_a_comprehension_is_of_the_function_around_it(scripts: Any, tmp_path: Path) -> None:
+    name = scripts.write("""
         import queue, threading, time
-        items, batches = queue.{made}, queue.{made}
+        items, batches = queue.Queue(8), queue.Queue(8)
         def read():
             for n in range(1200):
                 items.put(n)
@@ -118,62 +86,6 @@ def test_a_get_in_a_comprehension_is_of_the_function_around_it(
     """)
     assert scripts.run("--out", "run", name).status == 0
     assert hr.Report.load(tmp_path / "run").diagnosis.operator == "collate"
-
-
-def test_simple_queues_stay_what_they_are(scripts: Any) -> None:
-    name = scripts.write("""
-        import pickle, queue, threading, time, weakref
-        from concurrent.futures import ThreadPoolExecutor
-        class Batches(queue.SimpleQueue):
-            pass
-        batches, others = queue.SimpleQueue(), Batches()
-        def make():
-            for n in range(150):
-                time.sleep(0.01)
-                batches.put(item=n)
-                others.put_nowait(n)
-        threading.Thread(target=make).start()
-        total = empty = 0
-        while total < 150:
-            try:
-                assert batches.get(timeout=0.005) == total == others.get()
-                total += 1
-            except queue.Empty as error:
-                assert error.args == ()
-                empty += 1
-        print(total, empty > 50, batches.qsize(), others.empty(), weakref.ref(batches)() is batches)
-        with ThreadPoolExecutor(2) as pool:
-            print(list(pool.map(abs, range(-3, 0))))
-        for call in (lambda: batches.get(False), lambda: batches.get_nowait(), lambda: batches.put()):
-            try:
-                call()
-            except Exception as error:
-                print(type(error), error)
-        print(batches.get)
-    """)
-    bare, recorded = scripts.bare(name), scripts.run(name)
-    assert recorded.status == bare.status == 0
-    assert recorded.out.splitlines()[:-1] == bare.out.splitlines()[:-1]
-    assert recorded.script_err == bare.err == ""
-    assert "batches at script.py" in recorded.err
-
-
-def test_an_iterated_simple_queue_is_named_with_its_cure(scripts: Any) -> None:
-    name = scripts.write("""
-        import queue, threading, time
-        batches = queue.SimpleQueue()
-        def make():
-            for n in range(100):
-                time.sleep(0.01)
-                batches.put(n)
-            batches.put(None)
-        threading.Thread(target=make).start()
-        print(sum(1 for batch in iter(batches.get, None)))
-    """)
-    result = scripts.run(name)
-    assert (result.status, result.out) == (0, b"100\n")
-    assert result.err.count("iterates over iter(batches.get, ...) of a SimpleQueue") == 1
-    assert "batches = hr.Queue()" in result.err
 
 
 def test_exceptions_of_queues_are_the_bare_ones(scripts: Any) -> None:

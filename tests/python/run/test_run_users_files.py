@@ -49,13 +49,18 @@ def loaders_of(scripts: Any) -> list[str]:
     return Report.load(run).loaders
 
 
-def test_what_the_script_never_imports_is_not_executed(scripts: Any, compare: Callable[..., Any]) -> None:
+#: Headrace's own modules work: it found the function that makes the batches.
+FOUND = "next_batch = hr.wrap(next_batch)"
+
+
+def test_what_the_script_never_imports_is_not_executed(scripts: Any) -> None:
     shadow_library(scripts)
-    assert compare(scripts.write("import time\n" + LOOP)).out == b""
-    assert loaders_of(scripts) == ["next_batch at script.py:15"]
+    outcome = scripts.run(scripts.write("import time\n" + LOOP))
+    assert (outcome.status, outcome.out) == (0, b"")
+    assert FOUND in outcome.err
 
 
-def test_the_script_gets_its_own_files(scripts: Any, compare: Callable[..., Any]) -> None:
+def test_the_script_gets_its_own_files(scripts: Any) -> None:
     """One that it imports before Headrace needs the library's module of that name, and one after that."""
     shadow_library(scripts)
     source = (
@@ -63,16 +68,19 @@ def test_the_script_gets_its_own_files(scripts: Any, compare: Callable[..., Any]
         + LOOP
         + "import heapq, logging\nprint([each.mine for each in (queue, heapq, logging)])\n"
     )
-    outcome = compare(scripts.write(source))
+    script = scripts.write(source)
+    outcome = scripts.run(script)
+    assert outcome.out == scripts.bare(script).out
     assert outcome.out.split(b"\n")[-2] == b"[True, True, True]"
-    assert len(loaders_of(scripts)) == 1
+    assert FOUND in outcome.err
 
 
-def test_a_folder_that_joins_the_path_later(scripts: Any, compare: Callable[..., Any]) -> None:
+def test_a_folder_that_joins_the_path_later(scripts: Any) -> None:
     scripts.write(MARKED, "later/heapq.py")
     source = "import sys, time\nsys.path.insert(0, 'later')\n" + LOOP + "import heapq\n"
-    assert compare(scripts.write(source)).out == b"executed heapq\n"
-    assert len(loaders_of(scripts)) == 1
+    outcome = scripts.run(scripts.write(source))
+    assert outcome.out == b"executed heapq\n"
+    assert FOUND in outcome.err
 
 
 def test_a_dataloader_beside_such_files(scripts: Any, compare: Callable[..., Any]) -> None:

@@ -49,51 +49,6 @@ MAPPED = """
     print(got == list(range(300)))
 """
 
-COMPLETED = (
-    """
-    import time
-    from concurrent.futures import ThreadPoolExecutor, as_completed
-"""
-    + FAILING_LOAD
-    + """    with ThreadPoolExecutor(2) as pool:
-        got, failed = [], []
-        for future in as_completed([pool.submit(load, number) for number in range(300)]):
-            try:
-                got.append(future.result())
-            except ValueError as error:
-                failed.append(error.args)
-            time.sleep(0.003)
-    print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
-"""
-)
-
-FIRST_COMPLETED = (
-    """
-    import time
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-"""
-    + FAILING_LOAD
-    + """    with ThreadPoolExecutor(2) as pool:
-        got, failed, numbers = [], [], iter(range(300))
-        pending = {pool.submit(load, next(numbers)) for _ in range(4)}
-        while pending:
-            done, pending = wait(
-                pending,
-                return_when=FIRST_COMPLETED,
-            )
-            for future in done:
-                try:
-                    got.append(future.result())
-                except ValueError as error:
-                    failed.append(error.args)
-                time.sleep(0.003)
-                for number in numbers:
-                    pending.add(pool.submit(load, number))
-                    break
-    print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
-"""
-)
-
 POOL = """
     import time
     from multiprocessing import Pool
@@ -134,10 +89,8 @@ PROCESS_QUEUE = """
     [
         (WINDOW, b"True [(7,), (200,)] True\n"),
         (MAPPED, b"True\n"),
-        (COMPLETED, b"True [(7,), (200,)]\n"),
-        (FIRST_COMPLETED, b"True [(7,), (200,)]\n"),
     ],
-    ids=["result", "map", "as_completed", "wait"],
+    ids=["result", "map"],
 )
 def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, prints: bytes) -> None:
     result = scripts.run("--out", "run", scripts.write(script))
@@ -154,7 +107,7 @@ def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, print
     assert said.advice[0].parameter == "max_workers"
     assert report.what_if(max_workers=4)["step_s"] < report.profile.sink.step_s / 1.5
     [parameter] = op.parameters
-    assert parameter.max == 4 if script is FIRST_COMPLETED else parameter.max is None or parameter.max >= 4
+    assert parameter.max is None or parameter.max >= 4
 
 
 NARROW = """
@@ -203,76 +156,6 @@ def test_no_more_workers_than_futures_under_way(
     assert report.what_if(max_workers=3)["step_s"] < report.profile.sink.step_s / 2
     with pytest.raises(hr.UsageError, match="1 to 3"):
         report.what_if(max_workers=4)
-
-
-def test_as_completed_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None:
-    name = scripts.write("""
-        import threading, time
-        from concurrent.futures import ThreadPoolExecutor, TimeoutError, as_completed
-        def load(number):
-            time.sleep(0.01)
-            return number
-        pool = ThreadPoolExecutor(1)
-        def epoch(numbers, most, timeout=None):
-            got = []
-            futures = [pool.submit(load, number) for number in numbers]
-            try:
-                for future in as_completed(futures, timeout):
-                    got.append(future.result())
-                    time.sleep(0.002)
-                    if len(got) == most:
-                        break
-            except TimeoutError as error:
-                got.append(str(error).split(" ", 1)[1])
-            for future in futures:
-                future.result()
-            return got
-        print(epoch(range(150), 200) == list(range(150)))
-        print(epoch(range(20), 5))                  # a break
-        print(epoch(range(50), 200, 0.2)[-1])       # a timeout
-        print(len(epoch([1] * 20, 20)))
-        futures = [pool.submit(load, number) for number in range(20)]
-        [future.result() for future in futures]
-        print(len(list(as_completed(futures))))     # elsewhere, all done before
-        print(len(list(as_completed([]))), threading.active_count() < 4)
-    """)
-    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
-    assert (result.status, result.out) == (bare.status, bare.out) == (0, result.out), result.err
-    sink = hr.Report.load(tmp_path / "run").profile.sink
-    assert 100 < sink.steps <= 150 + 5 + 20 + 20  # waits are recognised after some twenty of them
-
-
-def test_wait_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None:
-    name = scripts.write("""
-        import threading, time
-        from concurrent import futures
-        def load(number):
-            time.sleep(0.01)
-            return number
-        pool = futures.ThreadPoolExecutor(1)
-        def epoch(numbers, most, timeout=None):
-            got, late = [], 0
-            pending = [pool.submit(load, number) for number in numbers]
-            while pending and len(got) < most:
-                done, pending = futures.wait(pending, timeout, futures.FIRST_COMPLETED)
-                late += not done
-                for future in done:
-                    got.append(future.result())
-                time.sleep(0.002)
-            for future in pending:
-                future.cancel()
-            return sorted(got), late > 0
-        print(epoch(range(150), 200) == (list(range(150)), False))
-        print(epoch(range(20), 5)[0] == list(range(5)))                   # a break
-        print(epoch(range(20), 200, 0.002) == (list(range(20)), True))    # timeouts
-        ready = [pool.submit(load, number) for number in range(10)]
-        print(len(futures.wait(ready).done), len(futures.wait([]).done))  # elsewhere
-        print([future.result() for future in ready] == list(range(10)), threading.active_count() < 4)
-    """)
-    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
-    assert (result.status, result.out) == (bare.status, bare.out) == (0, result.out), result.err
-    sink = hr.Report.load(tmp_path / "run").profile.sink
-    assert 100 < sink.steps <= 150 + 6 + 20
 
 
 @pytest.mark.parametrize(("script", "loader"), [(POOL, "pool"), (PROCESS_QUEUE, "process queue")])

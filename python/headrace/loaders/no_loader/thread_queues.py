@@ -13,9 +13,7 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
-from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
-from headrace.loaders.no_loader import simple_queues
 from headrace.loaders.no_loader.functions_of_loops import FunctionsOfLoops
 from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.record import session as _session
@@ -33,7 +31,7 @@ _MAX = 32
 _NEVER_WAITS_S = 0.25
 #: How far inside a thread's stack a call of a queue is looked for.
 _INNERMOST = 4
-#: How far a function that takes from a simple queue is looked for.
+#: How far inside a thread's stack its loop is looked for.
 _DEEPEST = 60
 
 
@@ -46,7 +44,6 @@ class ThreadQueues:
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
         self._starting = threading.Lock()
-        self._finds_simple = True
         self._main_waits: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         #: Takes from which queue, once it does: the training loop's GetNext.
         self.sink: RecordedQueue | None = None
@@ -59,19 +56,6 @@ class ThreadQueues:
         for place, frame in enumerate(frames):
             self._observe_frame(frame, place == 0)
             self.functions.observe(_stack(frame))
-            if self._finds_simple:
-                self._find_simple(frame, frames)
-
-    def _find_simple(self, innermost: FrameType, frames: list[FrameType]) -> None:
-        for frame in _stack(innermost):
-            simple = simple_queues.taken_from(frame)
-            if simple is None:
-                continue
-            self._seen[simple] = self._seen.get(simple, 0) + 1
-            if self._seen[simple] >= _SEEN:
-                self._finds_simple = False
-                self._record_simple(frames)
-            return
 
     def _observe_frame(self, frame: FrameType | None, is_main: bool) -> None:
         for _ in range(_INNERMOST):
@@ -99,26 +83,6 @@ class ThreadQueues:
         """The name of a queue that is recorded from now on."""
         self._recorded.add(found)
         return name_in(found, caller) or f"queue {len(self._recorded)}"
-
-    def _record_simple(self, frames: list[FrameType]) -> None:
-        for frame in (each for innermost in frames for each in _stack(innermost)):
-            path = simple_queues.iterated_over(frame)
-            if path:
-                code = frame.f_code
-                place = f"{code.co_name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
-                warn_once(
-                    f"{readable(place)} iterates over iter({path}.get, ...) of a SimpleQueue, which cannot "
-                    f"be recorded from outside: {path} = hr.Queue()"
-                )
-                return
-        if simple_queues.can_be_recorded():
-            simple_queues.RecordedClass(self._recorder_of_simple)
-
-    def _recorder_of_simple(self, simple: Any, caller: FrameType) -> SimpleRecorder | None:
-        frame = users_frame(caller, _OWN, _INNERMOST)
-        if frame is None or len(self._recorded) >= _MAX:
-            return None
-        return SimpleRecorder(simple, self._new(simple, frame), self)
 
     def has_sink(self) -> bool:
         """Whether the training loop's queue is known, also while its loop is just being opened."""
@@ -220,27 +184,6 @@ class HookedQueue(RecordedQueue):
         if threading.get_ident() == threading.main_thread().ident:
             self._blocks = self._size() > 0 or (not self._no_wait.is_inside and waits(block, timeout))
         self.hooks.before_get()
-
-
-class SimpleRecorder(RecordedQueue):
-    """A `SimpleQueue`, whose class has the hooks. Levels are those right after a call."""
-
-    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
-        weak = weakref.ref(recorded)
-        super().__init__(name, 0, lambda: found.qsize() if (found := weak()) is not None else 0, queues)
-        # A put within this lock, by a destructor, is allowed to a simple queue.
-        self._in_turn = threading.RLock()
-        self.before_get = self.hooks.before_get
-        self.get_failed = self.hooks.get_failed
-
-    def did_put(self, item: Any) -> None:
-        with self._in_turn:
-            self.hooks.did_put(None, item)
-
-    def did_get(self, item: Any) -> None:
-        with self._in_turn:
-            self.hooks.did_get(item)
-        self.hooks.after_get(item)
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

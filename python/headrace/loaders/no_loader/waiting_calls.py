@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.loaders.no_loader.call_site_loop import BEHIND, INNERMOST, CallSiteLoop
-from headrace.loaders.no_loader.completed_futures import RecordedCompletions, loops_over_completed
 from headrace.loaders.no_loader.executor_work import RecordedWork, under_way
 from headrace.loaders.no_loader.stack_samples import users_frame
-from headrace.loaders.no_loader.waited_futures import RecordedWaits, loops_over_waits, waited_for
 
 
 class _Call(NamedTuple):
@@ -64,8 +62,6 @@ class WaitingCalls:
 
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
-        self._loops: Counter[tuple[CodeType, int]] = Counter()
-        self._waited_for: set[int] = set()
         self._last: tuple[int, int, int] | None = None
         self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all samples; 0: unknown
         self.recorded: CallSiteLoop | None = None
@@ -74,7 +70,6 @@ class WaitingCalls:
         """``stack``: the main thread's, outermost frame first."""
         if self.recorded is not None:
             return
-        self._find_source(stack)
         now = _waiting_in(stack)
         if now is not None and now[1:] != self._last:
             place = now[0]
@@ -83,22 +78,6 @@ class WaitingCalls:
             if self._seen[place] == _SEEN and self.recorded is None:
                 self.recorded = _record(place, self._ahead.get(place, 0))
         self._last = now[1:] if now is not None else None
-
-    def _find_source(self, stack: list[FrameType]) -> None:
-        """By the source: where threads compete for the interpreter lock, the loop is hardly seen waiting."""
-        completed = loops_over_completed(stack)
-        place = completed or loops_over_waits(stack)
-        if place is None:
-            return
-        self._loops[place] += 1
-        futures = waited_for(stack)
-        if futures is not None:
-            self._waited_for.add(futures)
-        if self._loops[place] == _SEEN:
-            code, line = place
-            self.recorded = CallSiteLoop("futures", code, line)
-            (RecordedCompletions if completed else RecordedWaits)(self.recorded)
-            RecordedWork(ahead=min(self._waited_for) if len(self._waited_for) == 1 else 0)
 
     def _note_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
         if place.call.owner != "Future":

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.common.messages import warn_once
-from headrace.loaders.no_loader.async_queues import AsyncQueues
 from headrace.loaders.no_loader.stack_samples import Function, StackSampler
 from headrace.loaders.no_loader.thread_queues import ThreadQueues
 from headrace.loaders.no_loader.training_loop import Candidate, find
@@ -33,14 +32,12 @@ def watch() -> Iterator[float]:
     sampler = StackSampler(main)
     queues = ThreadQueues()
     calls = WaitingCalls()
-    async_queues = AsyncQueues()
     said: set[Function] = set()
     searched = 0
     while not session.loaders_opened:
         yield sampler.pause_s()
         stack = sampler.sample()
         calls.observe(stack)
-        async_queues.observe(stack)
         if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
             queues.observe(sampler.everywhere())
         stack.clear()

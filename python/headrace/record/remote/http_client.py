@@ -6,6 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.record.remote import calls
 
@@ -21,33 +22,23 @@ def hook(client: ModuleType) -> None:
     if not all(hasattr(answer, name) for name in _PRIVATE):
         warn_once("requests of http.client are not counted: its HTTPResponse has changed")
         return
-    send_headers, get_response = connection.endheaders, connection.getresponse
-    close_body, read_exactly = answer._close_conn, answer._safe_read
-    close_answer = answer.close
     broken = (OSError, client.HTTPException)
 
-    def endheaders(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def sends(self: Any, *_: Any, **__: Any) -> None:
         target = _target(self)
         call = calls.begin_in_thread(target)
-        if call is None:
-            return send_headers(self, *args, **kwargs)
-        try:
-            result = send_headers(self, *args, **kwargs)
-        except BaseException:
-            calls.failed(call, target, in_one_thread=True)
-            raise
-        self._headrace_call = call, target
-        return result
+        if call is not None:
+            self._headrace_call = call, target
 
-    def getresponse(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def fails(self: Any, *_: Any, **__: Any) -> None:
+        call, target = self.__dict__.pop("_headrace_call", (None, b""))
+        if call is not None:
+            calls.failed(call, target, in_one_thread=True)
+
+    def answered(response: Any, self: Any, *_: Any, **__: Any) -> None:
         call, target = self.__dict__.pop("_headrace_call", (None, b""))
         if call is None:
-            return get_response(self, *args, **kwargs)
-        try:
-            response = get_response(self, *args, **kwargs)
-        except BaseException:
-            calls.failed(call, target, in_one_thread=True)
-            raise
+            return
         status = response.status
         call.answered(status)
         if status >= 429 and calls.is_refused(status):
@@ -56,38 +47,32 @@ def hook(client: ModuleType) -> None:
             call.ended(0)
         else:
             response._headrace_call = call, response.length, target, id(sys.exc_info()[1])
-        return response
 
-    def _close_conn(self: Any) -> None:
+    def body_ends(self: Any) -> None:
         """The body has come, or no more of it will."""
-        try:
-            close_body(self)
-        finally:
-            if "_headrace_call" in self.__dict__:
-                _ended(self, (self.length or 0) > 0 or _broke(self, broken))
+        if "_headrace_call" in self.__dict__:
+            _ended(self, (self.length or 0) > 0 or _broke(self, broken))
 
-    def close(self: Any) -> None:
-        """By its reader, who may have enough."""
+    def reader_closes(self: Any) -> None:
+        """The reader may have enough."""
         if "_headrace_call" in self.__dict__:
             _ended(self, _broke(self, broken))
-        close_answer(self)
 
-    def _safe_read(self: Any, amt: int) -> Any:
-        try:
-            data = read_exactly(self, amt)
-        except broken:
-            if "_headrace_call" in self.__dict__:
-                _ended(self, True)
-            raise
+    def breaks(self: Any, *_: Any) -> None:
+        if "_headrace_call" in self.__dict__:
+            _ended(self, True)
+
+    def read(data: bytes, self: Any, _: int) -> None:
         if self.chunked:  # its length is not in the headers
             self._headrace_bytes = self.__dict__.get("_headrace_bytes", 0) + len(data)
-        return data
 
-    connection.endheaders = endheaders
-    connection.getresponse = getresponse
-    answer._close_conn = _close_conn
-    answer.close = close
-    answer._safe_read = _safe_read
+    # No Python frame of ours is between the client and the library: tracebacks are as without them.
+    hooked = _core.HookedCall
+    connection.endheaders = hooked(connection.endheaders, sends, None, fails)
+    connection.getresponse = hooked(connection.getresponse, None, answered, fails)
+    answer._close_conn = hooked(answer._close_conn, None, lambda _, self: body_ends(self), body_ends)
+    answer.close = hooked(answer.close, reader_closes)
+    answer._safe_read = hooked(answer._safe_read, None, read, breaks)
 
 
 def _broke(answer: Any, errors: tuple[type[BaseException], ...]) -> bool:

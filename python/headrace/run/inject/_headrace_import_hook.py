@@ -185,7 +185,10 @@ def keep_interrupt() -> None:
 
 
 def _remind_of_interrupt() -> None:
-    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+    trace: Any = getattr(sys, "last_traceback", None)
+    # A console that the program runs keeps the last exception there, too, from a frame further in.
+    is_of_program = trace is not None and trace.tb_frame.f_back is None
+    if is_of_program and getattr(sys, "last_type", None) is KeyboardInterrupt:
         try:
             exec("raise KeyboardInterrupt")
         except KeyboardInterrupt:
