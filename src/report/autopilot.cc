@@ -38,12 +38,6 @@ std::string change_sentence(const ParameterChange& change) {
   return text;
 }
 
-std::string changes_caution(const std::vector<ParameterChange>& changes) {
-  const bool any = std::any_of(changes.begin(), changes.end(),
-                               [](const auto& each) { return each.outcome == "kept" && !each.own_record; });
-  return any ? "what follows is of the whole run, with all of these settings" : "";
-}
-
 std::vector<std::string> autopilot_section(const profile::Profile& profile, std::size_t width) {
   if (profile.autopilot.empty()) return {};
   std::vector<std::string> lines{"SET WHILE IT TRAINED"};
@@ -53,8 +47,6 @@ std::vector<std::string> autopilot_section(const profile::Profile& profile, std:
   };
   for (std::size_t i = 0; i < std::min(kMostChanges, profile.autopilot.size()); ++i)
     add(change_sentence(profile.autopilot[i]));
-  const std::string caution = changes_caution(profile.autopilot);
-  if (!caution.empty()) add(caution);
   return lines;
 }
 

@@ -11,8 +11,6 @@ namespace headrace::report {
 
 /// "workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.29 to 0.31 times as long), predicted 9.8 ms".
 std::string change_sentence(const profile::ParameterChange& change);
-/// What follows from it for the rest of the report: its figures are of all settings together. "" where none was kept.
-std::string changes_caution(const std::vector<profile::ParameterChange>& changes);
 
 /// Rows of text, headed, no wider than `width`; empty where nothing was set.
 std::vector<std::string> autopilot_section(const profile::Profile& profile, std::size_t width);

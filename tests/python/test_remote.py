@@ -274,6 +274,30 @@ def test_a_client_that_has_changed_is_left_alone(caplog: pytest.LogCaptureFixtur
     assert not hasattr(Bare, "getresponse")
 
 
+def test_headers_that_can_be_read_only_once_reach_the_client() -> None:
+    """Also a host with bytes that are no text."""
+    import asyncio
+    from types import SimpleNamespace
+
+    from headrace.record.remote import aiohttp
+
+    class Session:
+        async def _request(self, method: str, str_or_url: str, **kwargs: Any) -> Any:
+            return SimpleNamespace(status=200, closed=False, asked=dict(kwargs["headers"]))
+
+    class Answer:
+        def _response_eof(self) -> None: ...
+        def close(self) -> None: ...
+
+    library: Any = SimpleNamespace(ClientSession=Session, ClientResponse=Answer, ClientResponseError=OSError)
+    aiohttp.hook(library)
+    pairs = [("Range", "bytes=0-1"), ("X-Mine", "1")]
+    for headers in (iter(pairs), (pair for pair in pairs), pairs, dict(pairs)):
+        answer = asyncio.run(Session()._request("GET", "http://h\udc80/a", headers=headers))
+        assert answer.asked == dict(pairs)
+    assert aiohttp._target("u", None, dict(pairs)) != aiohttp._target("u", None, None)
+
+
 class _Breaks(socketserver.BaseRequestHandler):
     """`/reset`: no answer; `/cut`, `/chunks`: a part of the body; `/late`, `/late_body`: no more."""
 

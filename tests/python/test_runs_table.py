@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_a_row_a_run(folder: Path) -> None:
     assert rows["b"]["p.model"] == "resnet"
     assert rows["b"]["step_s"] > rows["a"]["step_s"] > 0
     assert rows["a"]["loader"] == "train"
-    assert not any("key" in name for name in table.columns)
+    assert rows["b"]["p.api_key"] == script_parameters.HIDDEN
     assert "s3cret" not in "".join(path.read_text() for path in folder.glob("*/*.json"))
 
 
@@ -96,7 +97,8 @@ def test_options_of_a_command_line() -> None:
         "0.1",
         "-b=4",
         "--amp",
-        "--name=a b",
+        "--name=ab",
+        "--text=a b",
         "data.path=/x",
         "file.txt",
         "--api-key",
@@ -105,26 +107,157 @@ def test_options_of_a_command_line() -> None:
         "-3",
     ]
     found = script_parameters.of_command_line(line)
-    assert found == {"lr": "0.1", "b": "4", "amp": "True", "name": "a b", "data.path": "/x", "neg": "-3"}
+    hidden = {"text": script_parameters.HIDDEN, "api_key": script_parameters.HIDDEN}
+    shown = {"lr": "0.1", "b": "4", "amp": "True", "name": "ab", "data.path": "/x", "neg": "-3"}
+    assert found == shown | hidden
 
 
-def test_secrets_inside_of_values() -> None:
+LONG = "b7Kq02mXz4Wc8Yt1Rp6Ls3Vd"  # as generated tokens look
+NAMES = """
+key api-key apikey wandb-key openai-key account-key accessKeyId AWS_SECRET_ACCESS_KEY ssh-key private_key
+token hftoken hf_token token-id secret client-secret password passwd pass pw db.passwd passcode passphrase
+seed-phrase mnemonic auth oauth authToken authorization bearer jwt cookie cookies session-id credential
+credentials creds header headers http-header hook webhook slack_hook conn connection-string dsn pem cert
+sas sig signature pat pin otp salt
+"""
+SECRETS = {
+    # By name, whatever the value is.
+    **{f"--{name}": "S3CRET" for name in NAMES.split()},
+    "--pin": "1234",
+    # By value, under names that say nothing.
+    "--a": "Authorization: Bearer S3CRET",
+    "--b": "Bearer S3CRET",
+    "--c": "AccountName=a;AccountKey=S3CRET",
+    "--d": '{"key": "S3CRET"}',
+    "--e": "hf_S3CRET",
+    "--f": "ghp_S3CRET",
+    "--g": "github_pat_S3CRET",
+    "--h": "AKIAS3CRET",
+    "--i": "sk-S3CRET",
+    "--j": "xoxb-S3CRET",
+    "--k": "glpat-S3CRET",
+    "--l": "-----BEGIN PRIVATE KEY----- S3CRET",
+    "--m": "https://me:S3CRET@host/data",
+    "--n": "https://hooks.slack.com/services/T0/B0/S3CRET",
+    "--o": "https://host/data?sig=S3CRET",
+    "--q": "postgres://me:S3CRET@host/db",
+    "--r": "user:S3CRET",
+    "--s": "S3CRET!",
+    "--t": "correct horse S3CRET",
+    "--u": LONG,
+    "--v": f"v1.{LONG}",
+    "--w": "eyJS3CRET",
+    "--x": "AIzaS3CRET",
+    "--y": "key=S3CRET",
+    "--z": "/home/me/S3CRET",
+    "--aa": "550e8400-e29b-41d4-a716-S3CRET000000",
+    "--ab": "qWeRtYuIoPaSdFgHjK",
+    # Under names of paths.
+    "--data": "s3://me:S3CRET@bucket/train",
+    "--root": "https://host/a/b?token=S3CRET",
+    "--dataset": "https://host/a#S3CRET",
+    "--config": '{"wandb": {"key": "S3CRET"}}',
+    "--output": f"/runs/{LONG}/x",
+    "--path": "key=S3CRET/x",
+    "--file": "password S3CRET",
+    "--cache": "me:S3CRET@host:/x",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_not_kept(name: str) -> None:
+    value = SECRETS[name]
+    for line in ([name, value], [f"{name}={value}"], [f"{name[2:].replace('-', '_')}={value}"]):
+        kept = script_parameters.of_command_line(line)
+        assert len(kept) == 1, "its name is kept"
+        said = str(kept)
+        assert "S3CRET" not in said
+        assert LONG not in said
+        assert "qWeRtY" not in said
+        assert "1234" not in said
+        assert script_parameters.cleaned(kept) == kept, "what is read is as it was written"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"config": {"wandb": {"key": "S3CRET"}}},
+        {"pairs": [("token", "S3CRET"), ("lr", 0.1)]},
+        {"headers": {"x": "S3CRET"}},
+        {"key": {"x": 7355608}},
+        {"many": ["Bearer S3CRET", "hf_S3CRET"]},
+        {"inside": [[["S3CRET"]]]},
+        {f"named_{LONG}": 1},
+        {"S3CRET value": 1},
+        {"pass": 7355608},
+        {"auth": ("me", "S3CRET")},
+        {"an object": object(), "function": print},
+    ],
+)
+def test_a_secret_inside_is_not_kept(given: dict[str, Any]) -> None:
+    said = str(script_parameters.cleaned(given))
+    assert not any(one in said for one in ("S3CRET", LONG, "7355608", "object at"))
+
+
+SHOWN = {
+    "lr": 0.1,
+    "epochs": 90,
+    "amp": True,
+    "none": None,
+    "wd": 1e-05,
+    "seed": 2**63,
+    "size": "224x224",
+    "model": "resnet50",
+    "backbone": "convnext_base.fb_in22k_ft_in1k",
+    "opt": "adamw",
+    "dtype": "torch.float32",
+    "strategy": "DistributedDataParallel",
+    "betas": "0.9,0.999",
+    "devices": "[0, 1]",
+    "shm": "8GB",
+    "max_tokens": 512,
+    "tokenizer": "bpe",
+    "passes": 3,
+    "monkey": 1,
+    "pin_memory": True,
+    "author_count": 2,
+    "data": "/mnt/imagenet/train",
+    "output_dir": "runs/a-1",
+    "dataset.root": "s3://bucket/train/{00..99}.tar",
+    "checkpoint": "https://host:8080/a/b.pt",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_harmless_is_shown(name: str) -> None:
+    kept = script_parameters.cleaned({name: SHOWN[name]})
+    assert kept == {name: str(SHOWN[name])}
+    assert script_parameters.cleaned(kept) == kept
+
+
+def test_what_lies_inside_is_shown_by_its_name() -> None:
     kept = script_parameters.cleaned(
-        {
-            "cfg": {"db": {"password": "s3cret"}},
-            "config": '{"api_key": "s3cret"}',
-            "dsn": "postgres://me:s3cret@host/db",
-            "pw": "s3cret",
-            "authToken": "s3cret",
-            "aws-secret-access-key": "s3cret",
-            "max_tokens": 512,
-            "tokenizer": "bpe",
-            "passes": 3,
-            "monkey": 1,
-        }
+        {"optimizer": {"name": "sgd", "betas": [0.9, 0.99]}, "tags": ["a", "b c"]}
     )
-    assert "s3cret" not in str(kept)
-    assert (kept["max_tokens"], kept["tokenizer"], kept["passes"], kept["monkey"]) == ("512", "bpe", "3", "1")
+    assert kept == {"optimizer.name": "sgd", "optimizer.betas": "0.9,0.99", "tags": "a,..."}
+
+
+def test_odd_parameters_break_nothing(tmp_path: Path) -> None:
+    class Raises:
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    itself: list[Any] = []
+    itself += [itself, itself]
+    nested: dict[str, Any] = {}
+    nested |= {"a": nested, "b": nested}
+    odd = {"raises": Raises(), "lone": "a\udc80b", "lone\udc80": 1, "itself": itself, "long": "x" * 10**6}
+    kept = script_parameters.cleaned({**odd, "nested": nested, "int": 10**4000})
+    script_parameters.write(str(tmp_path), 0, kept)
+    assert script_parameters.read(tmp_path) == kept
+    assert {kept[name] for name in ("raises", "lone", "long", "int")} == {script_parameters.HIDDEN}
+    assert (tmp_path / "rank0.params.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_faults_of_runs_that_nobody_watched_are_not_known(folder: Path) -> None:

@@ -131,6 +131,15 @@ def test_a_prediction_has_attributes_and_entries(report: hr.Report) -> None:
 
 def test_a_number_given_as_a_text_is_refused(report: hr.Report) -> None:
     refused(lambda: report.what_if(**{"decode.workers": "4"}), "give the number: decode.workers=4")
+    for hostile in (
+        {"x" * 10**5: 1},
+        {"decode.workers": "y" * 10**5},
+        {"decode.workers": "9" * 10**5},
+        {"\udc80": 1},
+    ):
+        with pytest.raises(hr.UsageError) as raised:
+            report.what_if(**hostile)
+        assert len(str(raised.value)) < 2000
 
 
 # --- an interrupt inside what records ---

@@ -22,7 +22,6 @@ struct ParameterChange {
   std::optional<double> after_step_s;
   std::optional<double> low;
   std::optional<double> high;
-  bool own_record = false;
 };
 
 constexpr About about(Of<ParameterChange>) {
@@ -50,8 +49,6 @@ constexpr void figures_of(Of<ParameterChange>, Visit&& figure) {
   figure("low", &ParameterChange::low,
          {"The ratio of the steps, after / before, is from here to `high` in 99 of 100 cases."});
   figure("high", &ParameterChange::high, {"See `low`; null: too little was recorded to tell."});
-  figure("own_record", &ParameterChange::own_record,
-         {"The steps with it are a loader of their own in the run; false: of one with those before."});
 }
 
 }  // namespace headrace::profile

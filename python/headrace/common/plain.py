@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+#: A recording holds 240 bytes of an operator's name; a parameter's stands behind it.
+_MAX_NAME = 300
 #: The parts of a URL: a name and a password before the ``@``, a key or a signature behind the ``?``.
 _IN_URL = re.compile(
     r"(?P<scheme>\b[a-z][a-z0-9+.:-]*://)(?P<user>[^\s/@?#]+@)?"
@@ -21,6 +23,12 @@ def plain(text: object) -> str:
     if found.isprintable():
         return found
     return "".join(one if one.isprintable() else " " if one.isspace() else "?" for one in found)
+
+
+def short(text: object) -> str:
+    """UTF-8 of ``text``; only the beginning of what is longer than a parameter's name can be."""
+    found = str(text)[: _MAX_NAME + 1].encode("utf-8", "backslashreplace").decode()
+    return found if len(found) <= _MAX_NAME else f"{found[: _MAX_NAME - 3]}..."
 
 
 def error_line(error: object) -> str:

@@ -970,8 +970,6 @@ class ParameterChange:
     low: float | None = None
     #: See `low`; null: too little was recorded to tell.
     high: float | None = None
-    #: The steps with it are a loader of their own in the run; false: of one with those before.
-    own_record: bool = False
 
 
 @dataclass

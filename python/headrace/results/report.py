@@ -188,13 +188,15 @@ class Report(HasPage):
         Raises UsageError for a parameter that this loader does not have (the message lists those that it
         has), for a number given as a text, and for a value out of range.
         """
+        from headrace.common.plain import short
         from headrace.results.data import Prediction
 
         for name, value in changes.items():
             if isinstance(value, str) and _is_number(value):
+                name, value = short(name), short(value)
                 raise UsageError(f"{name}={value!r} is a text; give the number: {name}={value}")
         known, reason, step_s, low_s, high_s, limit = self._parsed.what_if(
-            [(name, str(value)) for name, value in changes.items()]
+            [(short(name), short(value)) for name, value in changes.items()]
         )
         if not known:
             return Prediction(step_s=None, low=None, high=None, speedup=None, bottleneck=None, reason=reason)

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "../printable.h"
-#include "../wording.h"
 #include "figures.h"
 #include "sections.h"
 
@@ -15,13 +14,9 @@ void write_autopilot(Markup& out, const Subject& subject) {
   if (changes.empty()) return;
   const auto section = out.open("section");
   out.leaf("h2", "Set while it trained");
-  {
-    const auto list = out.open("ol");
-    for (std::size_t i = 0; i < std::min(kMaxRows, changes.size()); ++i)
-      out.leaf("li", shortened(change_sentence(changes[i]), kLongestSentence));
-  }
-  const std::string caution = changes_caution(changes);
-  if (!caution.empty()) out.leaf("p", {{"class", "read"}}, sentence(caution) + ".");
+  const auto list = out.open("ol");
+  for (std::size_t i = 0; i < std::min(kMaxRows, changes.size()); ++i)
+    out.leaf("li", shortened(change_sentence(changes[i]), kLongestSentence));
 }
 
 }  // namespace headrace::report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -71,7 +72,6 @@ def _breaks_off(error: BaseException | None) -> bool:
 
 def _target(url: Any, params: Any, headers: Any) -> bytes:
     asked = ""
-    for name in ("Range", "range"):
-        if headers is not None and name in headers:
-            asked = headers[name]
-    return f"{url} {params or ''} {asked}".encode()
+    if isinstance(headers, Mapping):  # pairs may come from an iterator, which can be read only once
+        asked = headers.get("Range") or headers.get("range") or ""
+    return f"{url} {params or ''} {asked}".encode(errors="replace")
