@@ -1,4 +1,4 @@
-"""A program observes itself: types, identities, pickles, locals, frees, signals, imports, the folder it works in.
+"""A program observes itself: types, identities, pickles, locals, frees, signals, imports, its folder.
 
 What it prints bare it prints under `headrace run`, with `hr.wrap`, and with its data watched.
 """
@@ -53,7 +53,8 @@ class Rows(Dataset):
     def __init__(self, transform): self.transform = transform
     def __len__(self): return 12
     def __getitem__(self, index):
-        seen.add((APPLY[type(self.transform)], type(self) is Rows, self.transform is KEPT[APPLY[type(self.transform)]]))
+        kind = APPLY[type(self.transform)]
+        seen.add((kind, type(self) is Rows, self.transform is KEPT[kind]))
         if index == 5 and isinstance(self.transform, Both):
             self.transform.transforms.reverse()  # as a curriculum does
         return self.transform(torch.arange(4.0) + index)
@@ -66,7 +67,8 @@ class Outer(Dataset):
 GET = Rows.__getitem__
 KEPT = {"crop": Crop(), "flip": Flip(), "both": Both(Crop(), Flip(), half), "function": half}
 for name, transform in KEPT.items():
-    for dataset in (Rows(transform), Outer(Subset(Rows(transform), range(8))), ConcatDataset([Rows(transform)] * 2)):
+    rows = Rows(transform)
+    for dataset in (rows, Outer(Subset(rows, range(8))), ConcatDataset([rows] * 2)):
         total = sum(float(batch.sum()) for batch in record(DataLoader(dataset, 4)))
         print(name, type(dataset).__name__, total)
 print(sorted(map(str, seen)), [type(each).__name__ for each in KEPT["both"].transforms])
@@ -172,8 +174,7 @@ def _says(name: str, door: str, folder: Path) -> str:
         [sys.executable, *DOORS.get(door, ()), str(program)],
         cwd=folder,
         env={**os.environ, "DOOR": door},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=120,
         check=False,

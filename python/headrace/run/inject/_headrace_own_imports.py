@@ -50,12 +50,12 @@ def import_before_the_script() -> None:
         return
     loaded = {name for name in sys.modules if name.partition(".")[0] in shadowed}
     users_path, sys.path = sys.path, [_LIBRARY, *(each for each in path if each and each != _LIBRARY)]
-    sys.meta_path.insert(0, _OnlyOurs)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _OnlyOurs)
     try:
         _import_all()
     finally:
         sys.path = users_path
-        sys.meta_path.remove(_OnlyOurs)  # type: ignore[arg-type]
+        sys.meta_path.remove(_OnlyOurs)
     for name in list(sys.modules):
         if name.partition(".")[0] in shadowed and name not in loaded:
             _ours[name] = sys.modules.pop(name)
@@ -97,7 +97,7 @@ def _modules_in(folder: str) -> "set[str]":
 
 
 class _OnlyOurs:
-    """Finds nothing beside the standard library and Headrace: others may start threads when they are imported."""
+    """Finds only the standard library and Headrace: others may start threads when they are imported."""
 
     @staticmethod
     def find_spec(name: str, *_: "Any") -> None:
