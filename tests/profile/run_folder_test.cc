@@ -47,6 +47,15 @@ TEST(RunFolder, IsMadePrivateWithItsParents) {
   EXPECT_EQ(make_run_folder(folder / "a/b/run"), "") << "several ranks make the same folder";
 }
 
+TEST(RunFolder, OfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  const ScratchFolder folder;
+  ASSERT_EQ(make_run_folder(folder / "theirs"), "");
+  ASSERT_EQ(chmod((folder / "theirs").c_str(), 0777), 0);
+  ASSERT_EQ(chown((folder / "theirs").c_str(), 65534, 65534), 0);
+  EXPECT_NE(make_run_folder(folder / "theirs").find("another user"), std::string::npos);
+}
+
 TEST(RunFolder, SaysWhyItCannotBeMade) {
   const ScratchFolder folder;
   write_bytes(folder / "file", "x");

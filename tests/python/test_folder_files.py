@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.common.folder_files import open_file, read_file, start_of
+from headrace.common.folder_files import open_file, read_file, replace_file, start_of
 from headrace.common.plain import error_line, plain, typed_error_line, without_secrets
 
 
@@ -339,3 +339,24 @@ def test_ranks_behind_a_chain_of_urls_are_read(recorded: Path, tmp_path: Path) -
         shutil.copy(recorded / "rank0.hrseg", tmp_path / "job" / f"node{rank}" / f"rank{rank}.hrseg")
     cluster = hr.Cluster.load(f"simplecache::file://{tmp_path / 'job'}")
     assert len(cluster.ranks) == 2
+
+
+def test_files_of_a_run_follow_no_link(tmp_path: Path) -> None:
+    """Another user may have made the folder, or a link under the name of a file of ours."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    run = tmp_path / "run"
+    run.mkdir()
+    written = run / "rank0.params.json"
+    written.symlink_to(victim)
+    replace_file(str(written), "ours")
+    assert (victim.read_text(), written.read_text()) == ("precious", "ours")
+    assert (written.stat().st_mode & 0o777, written.is_symlink()) == (0o600, False)
+    assert list(run.iterdir()) == [written]
+    with pytest.raises(UnicodeEncodeError):
+        replace_file(str(written), "\udc80")
+    assert (written.read_text(), list(run.iterdir())) == ("ours", [written])
+    if os.geteuid() == 0:
+        os.chown(run, 65534, 65534)
+        with pytest.raises(PermissionError, match="another user"):
+            replace_file(str(written), "again")
