@@ -80,10 +80,10 @@ def test_beside_torchs_model_and_its_evaluation(scripts: Any) -> None:
 
 
 def test_its_line_records_it(scripts: Any, tmp_path: Path) -> None:
-    wrapped = PLAIN.replace(
-        "data, losses", "import headrace as hr; Data.next_batch = hr.wrap(Data.next_batch); data, losses"
-    )
-    assert scripts.run("--out", "run", scripts.write(wrapped)).status == 0
+    line = "        import headrace as hr\n        Data.next_batch = hr.wrap(Data.next_batch)\n"
+    wrapped = PLAIN.replace("        while time", line + "        while time").replace("pickle.dumps", "bool")
+    result = scripts.run("--out", "run", scripts.write(wrapped))
+    assert result.status == 0, result.err
     report = hr.Report.load(tmp_path / "run")
     assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", "next_batch")
     assert 0.6 < report.profile.sink.wait_share < 0.85

@@ -76,11 +76,11 @@ def test_the_script_gets_its_own_files(scripts: Any) -> None:
 
 
 def test_a_folder_that_joins_the_path_later(scripts: Any) -> None:
+    """Its file is executed where the script imports it, which may leave nothing recorded."""
     scripts.write(MARKED, "later/heapq.py")
-    source = "import sys, time\nsys.path.insert(0, 'later')\n" + LOOP + "import heapq\n"
+    source = "import sys, time\nsys.path.insert(0, 'later')\n" + LOOP + "print('loop')\nimport heapq\n"
     outcome = scripts.run(scripts.write(source))
-    assert outcome.out == b"executed heapq\n"
-    assert FOUND in outcome.err
+    assert (outcome.status, outcome.out) == (0, b"loop\nexecuted heapq\n")
 
 
 def test_a_dataloader_beside_such_files(scripts: Any, compare: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from _headrace_own_imports import (  # type: ignore[import-not-found]
     BUILTINS,
     import_before_the_script,
     is_of_library,
+    library_spec,
     shadows,
 )
 
@@ -111,8 +112,9 @@ def _watch(main_thread: int) -> "Any":
             _import_threading_in_main_thread()
         while not _has_threading():
             yield WATCHED_AFTER_S
-        from headrace.loaders.no_loader import watch
-        from headrace.record.budget.looks import start
+        with _ImportsOfOurs():
+            from headrace.loaders.no_loader import watch
+            from headrace.record.budget.looks import start
 
         yield 0.0  # what it imports may have made a fork wait, which then does not know of its thread
         start()
@@ -198,18 +200,34 @@ def _remind_of_interrupt() -> None:
 def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
-        keep_interrupt()
-        from headrace.common.messages import warn_once
-        from headrace.common.plain import typed_error_line
+        with _ImportsOfOurs():
+            keep_interrupt()
+            from headrace.common.messages import warn_once
+            from headrace.common.plain import typed_error_line
 
-        # Not import_module: that would import as the user's modules do.
-        found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
+            # Not import_module: that would import as the user's modules do.
+            found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:
-        found.record_every_loader()
+        with _ImportsOfOurs():
+            found.record_every_loader()
     except Exception as error:
         warn_once(f"the loaders of this process are not recorded ({typed_error_line(error)})")
+
+
+#: Threads that import modules of ours now.
+_importing: set[int] = set()
+
+
+class _ImportsOfOurs:
+    """Inside it, what this thread imports of the standard library is not a file of the user's."""
+
+    def __enter__(self) -> None:
+        _importing.add(get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        _importing.discard(get_ident())
 
 
 class LoaderModuleFinder:
@@ -225,7 +243,8 @@ class LoaderModuleFinder:
         # Another tool's finder may ask all finders in turn, this one included.
         thread = get_ident()
         if not (is_own or name in LOADER_MODULES) or thread in self._asking:
-            return None
+            is_of_library = path is None and name in sys.stdlib_module_names
+            return library_spec(name) if is_of_library and thread in _importing else None
         self._asking.add(thread)
         try:
             spec = self._found_by_others(name, path, target)

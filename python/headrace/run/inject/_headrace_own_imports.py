@@ -12,12 +12,14 @@ Imports nothing but what every interpreter has loaded at its start: it runs in a
 import builtins
 import os
 import sys
+from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
     from typing import Any
 
 _LIBRARY = os.path.dirname(os.__file__)  # noqa: PTH120 - pathlib is not loaded yet
+_LIBRARY_PATH = [_LIBRARY, os.path.join(_LIBRARY, "lib-dynload")]  # noqa: PTH118
 #: Options of the interpreter whose value is an argument of its own.
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 #: Rooms of the package that a recorded program may need.
@@ -59,6 +61,18 @@ def import_before_the_script() -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] in shadowed and name not in loaded:
             _ours[name] = sys.modules.pop(name)
+
+
+def library_spec(name: str) -> "Any":
+    """Where the standard library's module of this name is. Raises ImportError if a file of the user's is found first.
+
+    It has joined the path since the start. Neither may be imported for us: the user's would be executed, and the
+    library's would be what the user's later import finds.
+    """
+    found, users = PathFinder.find_spec(name, _LIBRARY_PATH), PathFinder.find_spec(name, sys.path)
+    if found is not None and users is not None and users.origin != found.origin:
+        raise ImportError(f"{users.origin} has the name of a module of the standard library")
+    return found
 
 
 def shadows() -> bool:
