@@ -134,8 +134,13 @@ std::size_t SegmentImage::unpack(const SegmentBytes& file, const Buffer& into) {
   const std::string at = std::to_string(packed.size() - stream.avail_in);
   if (result == ISAL_INCORRECT_CHECKSUM) file.fail("damaged (its checksum does not fit)");
   if (result != ISAL_DECOMP_OK) file.fail("damaged at byte " + at);
-  if (stream.block_state != ISAL_BLOCK_FINISH) file.fail("cut off at byte " + at);
-  return into.size - stream.avail_out;
+  const std::size_t bytes = into.size - stream.avail_out;
+  if (stream.block_state != ISAL_BLOCK_FINISH) {
+    SegmentHeader header;  // another version's segment may be longer
+    if (bytes >= sizeof(header)) read_header(SegmentBytes(into.base, bytes, path_), header);
+    file.fail("cut off at byte " + at);
+  }
+  return bytes;
 }
 
 std::vector<unsigned char> SegmentImage::pack() const {
@@ -162,19 +167,25 @@ std::vector<unsigned char> SegmentImage::pack() const {
 
 void SegmentImage::read_memory(const void* data, std::size_t size) { read(SegmentBytes(data, size)); }
 
-void SegmentImage::read(const SegmentBytes& source) {
+void SegmentImage::read_header(const SegmentBytes& source, SegmentHeader& header) {
   const std::uint64_t size = source.size();
-  const Layout expected = Layout::current();
   if (size < sizeof(SegmentHeader))
     source.fail("too short for a segment (" + std::to_string(size) + " bytes)");
-  SegmentHeader header;
   source.read(0, sizeof(header), static_cast<void*>(&header));
   if (header.magic != kMagic) source.fail("no Headrace segment (wrong magic number at byte 0)");
   if (header.byte_order != kByteOrder) source.fail("written on a machine of the other byte order");
   if (header.layout_version != kLayoutVersion) {
-    source.fail("layout version " + std::to_string(header.layout_version) + ", this Headrace reads version " +
-                std::to_string(kLayoutVersion));
+    source.fail("written by another version of Headrace (layout " + std::to_string(header.layout_version) +
+                ", this one reads " + std::to_string(kLayoutVersion) +
+                "): read it with the version that recorded it");
   }
+}
+
+void SegmentImage::read(const SegmentBytes& source) {
+  const std::uint64_t size = source.size();
+  const Layout expected = Layout::current();
+  SegmentHeader header;
+  read_header(source, header);
   if (header.checksum != header_checksum(header)) source.fail("header is damaged (checksum)");
   if (header.total_bytes != expected.total_bytes ||
       std::memcmp(header.sections.data(), expected.sections.data(), sizeof(header.sections)) != 0) {

@@ -132,6 +132,20 @@ def test_cut_segments(recorded: Path, tmp_path: Path, length: int, packed: bool)
     refused(tmp_path / "cut.hrseg", hr.SegmentError)
 
 
+@pytest.mark.parametrize("longer", [0, 1 << 20])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_segment_of_another_version_says_so(
+    recorded: Path, tmp_path: Path, pack: Callable[[bytes], bytes], longer: int
+) -> None:
+    """Also where it is longer than a segment of this version."""
+    content = gzip.decompress((recorded / "rank0.hrseg").read_bytes())
+    of_version_1 = content[:8] + (1).to_bytes(4, "little") + content[12:] + bytes(longer)
+    (tmp_path / "rank0.hrseg").write_bytes(pack(of_version_1))
+    said = refused(tmp_path, hr.SegmentError)
+    assert "written by another version of Headrace (layout 1, this one reads" in said
+    assert "read it with the version that recorded it" in said
+
+
 def test_segments_cut_at_every_place_or_with_anything_flipped_never_crash(
     recorded: Path, execute: Callable[..., Any]
 ) -> None:

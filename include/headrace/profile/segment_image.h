@@ -56,7 +56,9 @@ class SegmentImage {
  private:
   class SegmentBytes;
   struct Buffer;
-  static std::size_t unpack(const SegmentBytes& file, const Buffer& into);
+  std::size_t unpack(const SegmentBytes& file, const Buffer& into);
+  /// Checks that it is a segment of this version.
+  static void read_header(const SegmentBytes& source, SegmentHeader& header);
   void read(const SegmentBytes& source);
   void read_records(const SegmentBytes& source, const SegmentHeader& header);
   void settle_groups(const SegmentBytes& source);

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.folder_files import read_file
+from headrace.common.plain import plain, typed_error_line
 from headrace.errors import Error, FormatError
 from headrace.traces.table import Table
 
 _MAX_BYTES = 1 << 30
+#: More would not fit into a column of the table.
+_MAX_COUNT = 1 << 63
 _STATISTICS = "statistic.csv"
 _MSPROBE = "dump.json"
 #: A gradient whose root mean square is less has vanished.
@@ -42,6 +45,12 @@ class Tensor(NamedTuple):
     elements: int
     #: Numbers that are NaN or infinite; -1: not counted.
     nonfinite: int
+
+    def checked(self) -> Tensor:
+        """Itself, with names that can be printed. Raises ValueError for numbers that no program counts to."""
+        if not all(0 <= one < _MAX_COUNT for one in (self.step, self.rank, self.elements)):
+            raise ValueError(f"step {self.step}, rank {self.rank}, {self.elements} elements")
+        return self._replace(name=plain(self.name), slot=plain(self.slot))
 
     @property
     def is_finite(self) -> bool:
@@ -85,9 +94,7 @@ def check_dump(path: str | os.PathLike[str], *, largest: float = math.inf) -> Ta
     files = list(_files(Path(path)))
     if not files:
         raise Error(f"{path}: no dump: expected {_STATISTICS} (MindSpore) or {_MSPROBE} (msprobe) in it")
-    rows: list[tuple[Any, ...]] = []
-    for file in files:
-        rows += _wrong(list(_tensors(file)), largest)
+    rows = [row for file in files for row in _rows_of(file, largest)]
     rows.sort(key=lambda row: row[:3])
     names = ("step", "rank", "order", "operator", "tensor", "kind", "says")
     columns = [(name, [row[k] for row in rows]) for k, name in enumerate(names)]
@@ -102,6 +109,23 @@ def _files(root: Path) -> Iterator[Path]:
         for name in (_STATISTICS, _MSPROBE):
             if name in names:
                 yield Path(folder) / name
+
+
+def _rows_of(file: Path, largest: float) -> list[tuple[Any, ...]]:
+    try:
+        text = read_file(file, _MAX_BYTES).decode()
+        tensors = (_of_statistics if file.name == _STATISTICS else _of_msprobe)(file, text)
+        return list(_wrong([one.checked() for one in tensors], largest))
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+        csv.Error,
+    ) as error:
+        raise FormatError(str(file), 0, f"a dump's {file.name} ({typed_error_line(error)})"[:200]) from None
 
 
 def _wrong(tensors: list[Tensor], largest: float) -> Iterator[tuple[Any, ...]]:
@@ -133,16 +157,6 @@ def _judged(one: Tensor, largest: float) -> tuple[str, str]:
     if one.is_gradient and one.root_mean_square < _LEAST_GRADIENT:
         return "gradient_vanishing", f"root mean square {one.root_mean_square:.2g}"
     return "", ""
-
-
-def _tensors(file: Path) -> Iterator[Tensor]:
-    try:
-        text = read_file(file, _MAX_BYTES).decode()
-        yield from (_of_statistics if file.name == _STATISTICS else _of_msprobe)(file, text)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FormatError(
-            str(file), 0, f"a dump's {file.name} ({type(error).__name__}: {error})"[:200]
-        ) from None
 
 
 def _number_in(file: Path, word: str, or_else: int) -> int:

@@ -118,6 +118,67 @@ def test_damaged_files_are_one_line(tmp_path: Path, text: str) -> None:
         hr.check_dump(tmp_path)
 
 
+LINE = "Add,op1,1,0,10,output,0,64,float32,(4 4),1.0,-1.0,2.0"
+COUNTS = HEADER + ",NaN Count"
+GRADIENT = LINE.replace("op1", "gradients/op1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2",
+        f"{HEADER}\n{LINE}\0",
+        f"{HEADER}\nAdd,op1",
+        f"{HEADER}\n{LINE.replace('op1', 'x' * 200_000)}",
+        f"{HEADER}\n{LINE.replace('10,output', 'ten,output')}",
+        f"{HEADER}\n{LINE.replace('2.0', 'two')}",
+        f"{HEADER}\n{GRADIENT.replace('(4 4)', '9' * 400)}",
+        f"{HEADER}\n{GRADIENT.replace('(4 4)', '9' * 5000)}",
+        f"{HEADER}\n{GRADIENT.replace('(4 4)', '99999 ' * 400)}",
+        f"{COUNTS}\n{LINE},inf",
+        f"{COUNTS}\n{LINE},nan",
+        b"\xff\xfe" + HEADER.encode("utf-16-le"),
+    ],
+)
+def test_damaged_statistics_are_one_line(tmp_path: Path, text: str | bytes) -> None:
+    (tmp_path / "statistic.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(hr.FormatError, match=r"statistic\.csv") as raised:
+        hr.check_dump(tmp_path)
+    assert len(str(raised.value).splitlines()) == 1
+    assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"shape": one} for one in ([10**400], [float("inf")], [float("nan")], [-1], [[1]], None, "abc")),
+        *({"Max": one} for one in ([1], "abc", {}, 10**400)),
+        {"Norm": 10**400},
+    ],
+)
+def test_damaged_tensors_are_one_line(tmp_path: Path, damage: dict[str, Any]) -> None:
+    msprobe(tmp_path, {"a.backward.0": {"output": [tensor(1.0) | damage]}})
+    with pytest.raises(hr.FormatError, match=r"dump\.json"):
+        hr.check_dump(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000])
+def test_a_step_that_no_program_counts_to_is_one_line(tmp_path: Path, number: str) -> None:
+    where = tmp_path / f"step{number[:200]}"
+    where.mkdir()
+    (where / "dump.json").write_text(json.dumps({"data": {"a": {"output": [tensor(float("nan"))]}}}))
+    with pytest.raises(hr.FormatError):
+        hr.check_dump(tmp_path)
+
+
+def test_names_that_are_no_text_can_be_printed(tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(
+        json.dumps({"data": {"a\ud800\x1b[31m": {"output": {"\udc80": tensor(float("nan"))}}}})
+    )
+    (row,) = hr.check_dump(tmp_path).rows()
+    assert (row["operator"], row["tensor"]) == ("a??[31m", "output ?")
+
+
 def test_no_dump_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(hr.Error, match="no dump"):
         hr.check_dump(tmp_path)
