@@ -64,10 +64,11 @@ def import_before_the_script() -> None:
 
 
 def library_spec(name: str) -> "Any":
-    """Where the standard library's module of this name is. Raises ImportError if a file of the user's is found first.
+    """Where the standard library's module of this name is. Raises ImportError if a file of the user's is
+    found first.
 
-    It has joined the path since the start. Neither may be imported for us: the user's would be executed, and the
-    library's would be what the user's later import finds.
+    It has joined the path since the start. Neither may be imported for us: the user's would be executed, and
+    the library's would be what the user's later import finds.
     """
     found, users = PathFinder.find_spec(name, _LIBRARY_PATH), PathFinder.find_spec(name, sys.path)
     if found is not None and users is not None and users.origin != found.origin:
