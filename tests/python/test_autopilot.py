@@ -227,15 +227,15 @@ def test_workers_are_predicted_and_no_batch_is_another(
         window = prefetch_factor if num_workers else None
         return DataLoader(Images(), 4, sampler=order, num_workers=num_workers, prefetch_factor=window)
 
-    monkeypatch.setattr(module.os, "statvfs", lambda _: SimpleNamespace(f_bavail=0, f_frsize=1))
-    full = hr.autopilot(make, num_workers=0, prefetch_factor=2)
-    assert len(list(full)) == len(list(full)) == BATCHES
+    with monkeypatch.context() as full:
+        full.setattr(module.os, "statvfs", lambda _: SimpleNamespace(f_bavail=0, f_frsize=1))
+        loaders = hr.autopilot(make, num_workers=0, prefetch_factor=2)
+        assert len(list(loaders)) == len(list(loaders)) == BATCHES
     assert called == [(0, 2)], "workers have no room for their batches"
-    monkeypatch.undo()  # the comparison, too
     called.clear()
 
     loaders = hr.autopilot(make, num_workers=0, prefetch_factor=2)
-    for _ in range(4):
+    for _ in range(6):  # on a busy machine, what is tried runs for four
         batches = [batch.flatten().tolist() for batch in loaders]
         assert batches == [order[at : at + 4] for at in range(0, 4 * BATCHES, 4)]
         assert type(loaders.loader).__name__ == "DataLoader"
