@@ -9,13 +9,27 @@
 namespace headrace::python {
 namespace {
 
+/// Raises the exception of a signal's handler again, in the main thread, to which handlers belong.
+int raise_again(void* exception) {
+  PyObject* raised = static_cast<PyObject*>(exception);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised)), raised);
+  Py_DECREF(raised);
+  return -1;
+}
+
 /// An error of torch costs a sample, nothing else. What a signal's handler raised here is the program's: it is
-/// raised again at this thread's next instruction.
+/// raised again at the main thread's next instruction.
 void forget_error() {
   forget_failure();
   if (PyErr_Occurred() == nullptr) return;
-  PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), PyErr_Occurred());
-  PyErr_Clear();
+  PyObject* type = nullptr;
+  PyObject* raised = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &raised, &traceback);
+  PyErr_NormalizeException(&type, &raised, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  if (Py_AddPendingCall(&raise_again, raised) != 0) Py_XDECREF(raised);
 }
 
 class PythonSpan final : public profile::DeviceSpan {
