@@ -20,6 +20,7 @@
 #include "headrace/profile/profile_json.h"
 #include "headrace/timeline/device_profile.h"
 #include "headrace/timeline/trace_with_counters.h"
+#include "recorded_text.h"
 
 namespace py = pybind11;
 
@@ -123,7 +124,7 @@ const trace::Trace& trace_at(const TraceSet& set, std::size_t index) {
 py::dict facts(const TraceSet& set, std::size_t index) {
   const trace::Trace& trace = trace_at(set, index);
   py::dict facts;
-  facts["path"] = trace.file.path;
+  facts["path"] = str_of_path(trace.file.path);
   facts["rank"] = trace.rank;
   facts["says_rank"] = trace.file.rank.has_value();
   facts["base_time_ns"] = trace.file.base_time_ns;
@@ -133,11 +134,11 @@ py::dict facts(const TraceSet& set, std::size_t index) {
   facts["column_bytes"] = trace.columns().bytes();
   facts["cut"] = trace.file.notes.cut;
   facts["skipped"] = trace.file.notes.skipped();
-  facts["notes"] = trace.file.notes.sentences();
+  facts["notes"] = list_of_texts(trace.file.notes.sentences());
   facts["steps"] = trace.steps.all().size();
   facts["without_launch"] = trace.correlation.without_launch();
   py::dict metadata;
-  for (const auto& [key, value] : trace.file.metadata) metadata[py::str(key)] = value;
+  for (const auto& [key, value] : trace.file.metadata) metadata[decoded(key)] = decoded(value);
   facts["metadata"] = metadata;
   return facts;
 }

@@ -210,6 +210,16 @@ def test_hostile_files(tmp_path: Path, content: bytes, says: str | None) -> None
             hr.Trace.load(path)
 
 
+def test_metadata_in_another_encoding_is_read(tmp_path: Path) -> None:
+    """As paths on Windows, and process groups that are named in Latin-1."""
+    path = two_steps().write(tmp_path / "a.json")
+    of_windows = '{"traceName": "D:\\\\é.json", '.encode("latin-1")
+    path.write_bytes(path.read_bytes().replace(b"{", of_windows, 1))
+    trace = hr.Trace.load(path)
+    assert len(trace.events()) == 12
+    assert trace.metadata()["traceName"] == "D:\\\ufffd.json"
+
+
 def test_a_cut_file_is_read_up_to_the_cut_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(two_steps().text()[:-150])
