@@ -20,6 +20,7 @@ from headrace import _core
 from headrace.common.folder_files import replace_file
 from headrace.common.loader_names import unnumbered
 from headrace.results import process_files
+from headrace.watch.fields import a_mode_is_on
 
 #: Names of token ids in batches, the surest first, and those of other data, too; of what tells them from
 #: padding; of packed ones.
@@ -121,9 +122,9 @@ def _arrays(batch: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Arrays by their key, or by their place in a tuple. Only of types whose code is not the program's."""
     kind = type(batch)
     if issubclass(kind, UserDict):  # a tokenizer's BatchEncoding
-        batch = batch.__dict__.get("data")
+        batch = object.__getattribute__(batch, "__dict__").get("data")
     if issubclass(type(batch), dict):
-        pairs = [(str(key), value) for key, value in list(dict.items(batch))[:64]]
+        pairs = [(key, value) for key, value in list(dict.items(batch))[:64] if type(key) is str]
     elif kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         pairs = [
             (str(place), one)
@@ -200,7 +201,7 @@ def _numbers(value: Any) -> Any:
         return None
     if torch is not None and type(value) is torch.Tensor:
         plain = value.is_cpu and value.layout is torch.strided and not value.is_floating_point()
-        return value.detach().numpy() if plain else None
+        return value.detach().numpy() if plain and not a_mode_is_on() else None
     return value if type(value) is numpy.ndarray else None
 
 

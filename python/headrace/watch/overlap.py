@@ -10,7 +10,8 @@ from headrace.watch.datasets import base_of
 from headrace.watch.findings import Findings
 from headrace.watch.looked_at import Seen
 
-_MOST_SAMPLES = 1 << 15
+#: Of a loop, 100 bytes each: with those of `duplicates` 64 MB at most for `batches.MOST_LOOPS` loops.
+_MOST_SAMPLES = 1 << 14
 #: Kept for the comparison of ranks.
 _MOST_KEPT = 4096
 _LEAST_SHARED = 3
@@ -30,8 +31,8 @@ class Overlap:
         self.indices: dict[int, set[Any]] = {}
         self.contents: set[int] = set()
         self._rows = 0
-        #: By identity of the dataset; where it dies, another one may get that.
-        self._bases: dict[int, Any] = {}
+        #: By identity of the dataset, which another one may get after it is gone.
+        self._bases: dict[int, weakref.ref[Any]] = {}
         _known.add(self)
 
     def draw(self, epoch: int, indices: list[Any]) -> None:
@@ -40,14 +41,13 @@ class Overlap:
             return
         self._rows += len(indices)
         base, own = base_of(dataset, indices)
-        if id(base) not in self._bases:
-            self._bases[id(base)] = self._until_gone(base)
-        self.indices.setdefault(id(base), set()).update(one for one in own if isinstance(one, (int, str)))
+        if self._is_kept(base):
+            self.indices.setdefault(id(base), set()).update(one for one in own if type(one) in (int, str))
         if self._rows <= _MOST_KEPT:
-            self._findings.keep_samples(self.loop.name, [one for one in own if isinstance(one, int)])
+            self._findings.keep_samples(self.loop.name, [one for one in own if type(one) is int])
 
-    def _until_gone(self, base: Any) -> Any:
-        """Something to keep, with which the dataset's indices are known until it is gone."""
+    def _is_kept(self, base: Any) -> bool:
+        """Whether the end of ``base``'s identity is known. A list's is not, so contents are compared."""
         key, indices, bases = id(base), self.indices, self._bases
 
         def forget(_: Any) -> None:
@@ -55,9 +55,10 @@ class Overlap:
             bases.pop(key, None)
 
         try:
-            return weakref.ref(base, forget)
+            bases.setdefault(key, weakref.ref(base, forget))
         except TypeError:
-            return base
+            return False
+        return True
 
     def see(self, seen: Seen) -> None:
         if seen.epoch > 0 or not seen.fields or len(self.contents) >= _MOST_SAMPLES:

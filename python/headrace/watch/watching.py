@@ -17,7 +17,8 @@ WATCH = "HEADRACE_WATCH"
 
 #: By the number of their record.
 _loops: dict[int, WatchedLoop] = {}
-_by_iterator: weakref.WeakKeyDictionary[Any, WatchedLoop] = weakref.WeakKeyDictionary()
+#: By identity of an iterator, as long as it is alive.
+_by_iterator: dict[int, tuple[weakref.ref[Any], WatchedLoop]] = {}
 #: By session and line.
 _by_line: dict[tuple[_core.Session, object], WatchedLoop] = {}
 
@@ -29,11 +30,8 @@ def watched(loader: int) -> WatchedLoop | None:
 
 def of_iterator(loader: int, iterator: Any) -> WatchedLoop | None:
     """The loop of one iterator of a record."""
-    try:
-        part = _by_iterator.get(iterator)
-    except TypeError:  # it cannot be looked up, so no part of a loader has it
-        part = None
-    return part if part is not None else _loops.get(loader)
+    reference, part = _by_iterator.get(id(iterator), (None, None))
+    return part if reference is not None and reference() is iterator else _loops.get(loader)
 
 
 def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> WatchedLoop | None:
@@ -41,7 +39,8 @@ def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> Wa
     whole = _loops.get(loader)
     if whole is None:
         return None
-    part = _by_iterator[iterator] = whole.part_of(signature)
+    key, part = id(iterator), whole.part_of(signature)
+    _by_iterator[key] = weakref.ref(iterator, lambda _: _by_iterator.pop(key, None)), part
     return part
 
 

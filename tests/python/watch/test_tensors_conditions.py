@@ -412,7 +412,7 @@ def _with_labels(shuffled: bool) -> dict[tuple[str, str], Any]:
             y = (x[:, 0] > 0).long()
             if shuffled:
                 y = y[torch.randperm(32)]
-            batches._last.taken = batches.Taken("train", step, 0, None, -1, (x, y))
+            batches._last.taken = batches.Taken("train", step, 0, None, -1, batches.arrays_of((x, y)))
             optimizer.zero_grad()
             functional.cross_entropy(model(x), y).backward()
             optimizer.step()

@@ -6,9 +6,10 @@ import sys
 from typing import Any
 
 from headrace.watch.tensors.names import Names
+from headrace.watch.tensors.observed_calls import ObservedCalls
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.updates import Moment
-from headrace.watch.tensors.values import Readings
+from headrace.watch.tensors.values import Readings, is_sharded
 
 #: Activations of torch.nn that are looked at where the user names no classes.
 _ACTIVATIONS = (
@@ -30,50 +31,54 @@ _STATISTICS = ("abs_mean", "mean", "max", "min", "zeros", "share")
 
 
 class ActivationRange:
-    """Only if it is named: it needs hooks on inner modules in the steps that it looks at."""
+    """Only if it is named: the calls of the modules are observed in the steps that it looks at."""
 
     def __init__(self, reporting: Reporting, names: Names, readings: Readings) -> None:
         self._reporting, self._names, self._readings = reporting, names, readings
-        self._hooks: list[Any] = []
+        self._observed: ObservedCalls | None = None
         self._seen: list[tuple[str, Any]] = []
 
     def before_update(self, moment: Moment) -> None:
         limits = self._reporting.parameters("activation_range")
         if limits is None:
             return
-        self._take_off()
+        self.close()
         every = limits["every_steps"]
         seen, self._seen = self._seen, []
         if limits["tensors"] == "activations":
             if (moment.update + 2) % every == 0 or every == 1 or moment.update + 1 == every:
-                self._put_on(limits)  # hooks for the next step
+                self._observed = ObservedCalls(self._names, self)  # the next step
         elif (moment.update + 1) % every == 0:
             names = self._names.parameters()
             values = moment.parameters if limits["tensors"] == "weights" else moment.gradients
             seen = [
                 (names.get(id(one), "parameter"), _statistics(value, limits))
                 for one, value in zip(moment.parameters, values, strict=True)
-                if value.numel() and not value.is_sparse and not hasattr(value, "to_local")
+                if value.numel() and not value.is_sparse and not is_sharded(value)
             ]
         if seen:
             device = seen[0][1].device
             flat = torch_of().cat([row.to(device, non_blocking=True) for _, row in seen])
             told = [name for name, _ in seen]
-            self._readings.read(flat, lambda numbers: self._look(told, numbers, limits, moment.step))
+            step = moment.step
+            self._readings.read(flat, lambda numbers: self._look(told, numbers, limits, step))
 
     def close(self) -> None:
-        self._take_off()
-        self._seen.clear()
+        if self._observed is not None:
+            self._observed.close()
+            self._observed = None
 
-    def _put_on(self, limits: dict[str, Any]) -> None:
-        kinds = limits["kinds"] or _ACTIVATIONS
-        for name, module in self._names.modules():
-            if type(module).__name__ in kinds:
-                self._hooks.append(module.register_forward_hook(_Seen(self._seen, name, limits)))
+    def begins(self, name: str, module: Any, arguments: Any) -> None:
+        """Nothing is needed of it."""
 
-    def _take_off(self) -> None:
-        while self._hooks:
-            self._hooks.pop().remove()
+    def ended(self, name: str, module: Any, named: Any, output: Any) -> None:
+        """Reduces inside the hook: an operation in place may change the output afterwards."""
+        limits = self._reporting.parameters("activation_range")
+        if limits is None or type(module).__name__ not in (limits["kinds"] or _ACTIVATIONS):
+            return
+        plain = type(output) is torch_of().Tensor and output.is_floating_point() and output.numel()
+        if plain and output.requires_grad:  # an evaluation is not part of the step
+            self._seen.append((name, _statistics(output, limits)))
 
     def _look(self, told: list[str], numbers: list[float], limits: dict[str, Any], step: int) -> None:
         width = len(_STATISTICS)
@@ -131,23 +136,3 @@ def _statistics(tensor: Any, limits: dict[str, Any]) -> Any:
             inside.float().mean(),
         ]
     )
-
-
-class _Seen:
-    """Reduces inside the hook: an operation in place may change the output afterwards."""
-
-    __slots__ = ("_limits", "_name", "_seen")
-
-    def __init__(self, seen: list[tuple[str, Any]], name: str, limits: dict[str, Any]) -> None:
-        self._seen, self._name, self._limits = seen, name, limits
-
-    def __call__(self, module: Any, arguments: Any, output: Any) -> None:
-        if torch_of().compiler.is_compiling() or not torch_of().is_grad_enabled():
-            return
-        if isinstance(output, torch_of().Tensor) and output.is_floating_point() and output.numel():
-            self._seen.append((self._name, _statistics(output, self._limits)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from contextlib import nullcontext
-
-        return getattr, (nullcontext(), "__exit__")  # in a copy of the model it changes nothing

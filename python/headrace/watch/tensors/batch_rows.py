@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headrace.watch.batches import Taken
 from headrace.watch.datasets import file_of
-from headrace.watch.fields import fields_of
+from headrace.watch.fields import tensor_of
 
 
 class BadRows(NamedTuple):
@@ -20,27 +20,26 @@ class BadRows(NamedTuple):
 
 
 def bad_rows(taken: Taken | None) -> BadRows | None:
-    """None: no batch is known, or all of it is finite."""
-    if taken is None:
-        return None
-    for name, array in fields_of(taken.batch):
+    """None: no batch is known, or what the program still holds of it is finite."""
+    for name, array in taken.fields() if taken is not None else ():
         rows = _not_finite(array)
-        if rows:
+        if taken is not None and rows:
             return _said(taken, name, rows)
     return None
 
 
 def _not_finite(array: Any) -> list[int]:
     """Numbers of the rows with a NaN or an Inf; [-1]: it has no rows."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch is not None and isinstance(array, torch.Tensor):
-        if not (array.is_floating_point() or array.is_complex()) or not array.numel():
+    torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
+    tensor = tensor_of(array)
+    if tensor is not None:
+        if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel():
             return []
-        bad = ~torch.isfinite(array.detach())
+        bad = ~torch.isfinite(tensor)
         if not bad.dim():
             return [-1] if bool(bad) else []
         return [int(one) for one in bad.reshape(bad.shape[0], -1).any(1).nonzero()[:, 0].tolist()]
-    if numpy is not None and isinstance(array, numpy.ndarray):
+    if numpy is not None and type(array) is numpy.ndarray:
         if array.dtype.kind not in "fc" or not array.size:
             return []
         bad = ~numpy.isfinite(array)
