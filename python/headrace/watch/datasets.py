@@ -5,6 +5,7 @@ No property, method or item of a user's class runs: it may draw random numbers, 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import weakref
@@ -88,6 +89,14 @@ def weakly(thing: Any) -> Callable[[], Any]:
         return weakref.ref(thing)
     except TypeError:
         return lambda: None
+
+
+def remove_when_gone(thing: Any, table: dict[int, Any]) -> weakref.ref[Any]:
+    """A reference to ``thing``, whose entry in ``table`` (by identity) is removed at its end.
+
+    The callback is C's own: what a signal's handler raises in one of Python's is lost.
+    """
+    return weakref.ref(thing, functools.partial(table.pop, id(thing)))
 
 
 def plain_index(index: Any) -> Any:

@@ -36,11 +36,13 @@ def of_iterator(loader: int, iterator: Any) -> WatchedLoop | None:
 
 def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> WatchedLoop | None:
     """An iterator over a DataLoader begins an epoch. signature: see `datasets.signature_of`."""
+    from headrace.watch.datasets import remove_when_gone
+
     whole = _loops.get(loader)
     if whole is None:
         return None
-    key, part = id(iterator), whole.part_of(signature)
-    _by_iterator[key] = weakref.ref(iterator, lambda _: _by_iterator.pop(key, None)), part
+    part = whole.part_of(signature)
+    _by_iterator[id(iterator)] = remove_when_gone(iterator, _by_iterator), part
     return part
 
 
