@@ -83,6 +83,19 @@ def test_growth_that_ends_in_a_nan_within_a_few_steps() -> None:
     assert {"explosion", "nonfinite_loss"} <= {kind for kind, _ in hits}
 
 
+def test_large_targets_are_silent() -> None:
+    """Gradients grow with the weights while the loss falls."""
+    model = mlp(4, 16, 16, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    with hr.watch(model, optimizer) as watching:
+        for _ in range(400):
+            x = torch.randn(32, 4)
+            optimizer.zero_grad()
+            functional.mse_loss(model(x), 1e6 * (1 + x.sum(1, keepdim=True).abs())).backward()
+            optimizer.step()
+        assert watching.findings == []
+
+
 def test_a_norm_beyond_float32_is_no_nan() -> None:
     model = nn.Linear(4, 3, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
