@@ -395,24 +395,6 @@ def test_dead_units() -> None:
     assert hits["dead_units", "0"].figures == {"dead": 10, "units": 16}
 
 
-def test_activation_range() -> None:
-    share = {"kinds": ["Tanh"], "low": -0.999, "high": 0.999, "share_below": 50.0, "every_steps": 10}
-    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
-    assert train(model, conditions={"activation_range": share}, steps=40) == {}
-    with torch.no_grad():
-        model[0].weight.mul_(1000.0)
-    off = {"bad_initialisation": False, "explosion": False, "dead_units": False}
-    hits = train(model, conditions={"activation_range": share, **off}, steps=40)
-    assert ("activation_range", "1") in hits
-
-
-@pytest.mark.parametrize("tensors", ["weights", "gradients"])
-def test_range_of_weights_and_gradients(tensors: str) -> None:
-    limits = {"tensors": tensors, "every_steps": 5, "abs_mean_below": 1e9}
-    hits = train(mlp(4, 8, 3), conditions={"activation_range": limits})
-    assert ("activation_range", "0.weight") in hits
-
-
 # --- the loss, the scaler -----------------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from headrace.common.plain import typed_error_line
 from headrace.watch.batches import Taken, last_taken
 from headrace.watch.fields import a_mode_is_on
 from headrace.watch.tensors import interposed
-from headrace.watch.tensors.activation_range import ActivationRange
 from headrace.watch.tensors.clearing import Clearing
 from headrace.watch.tensors.dead_units import DeadUnits
 from headrace.watch.tensors.explosion import Explosion
@@ -62,7 +61,6 @@ class Judge:
         self._readings = Readings()
         self._not_finite = NotFinite(reporting, self._names, self._readings)
         self._left_out = LeftOut(reporting, self._names)
-        self._activations = ActivationRange(reporting, self._names, self._readings)
         self._flat_loss = FlatLoss(reporting)
         self._dead_units = DeadUnits(reporting, self._names, self._readings)
         self._named = bool(optimizers)
@@ -219,7 +217,6 @@ class Judge:
         if not held or moment.update % self._every:
             return
         mine.changes.before_update(moment)
-        self._activations.before_update(moment)
         self._dead_units.before_update(moment)
         self._read_norms(optimizer, mine, moment)
 
@@ -320,7 +317,6 @@ class Judge:
                 warn_once(f"hr.watch stopped: {typed_error_line(error)}")
         self.closed = True
         self._not_finite.close()
-        self._activations.close()
         self._left_out.close()
 
 
