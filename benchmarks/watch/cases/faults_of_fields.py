@@ -36,7 +36,7 @@ def log_variance_that_runs_away(seed: int) -> Case:
         batches = ((x * (1e4 if step == draw.at else 1), x) for step, (x, _) in enumerate(draw.batches()))
         fit(model, draw.optimizer(model), batches, functional.mse_loss)
 
-    return Case(script, ("nonfinite_module", "sample"))
+    return Case(script, ("nonfinite_loss", "loss"))
 
 
 def half_precision_overflow(seed: int) -> Case:
@@ -59,7 +59,7 @@ def half_precision_overflow(seed: int) -> Case:
         model.insert(2, Half(draw.at))
         fit(model, draw.optimizer(model), draw.batches())
 
-    return Case(script, ("nonfinite_module", "2"))
+    return Case(script, ("nonfinite_loss", "loss"))
 
 
 def only_the_last_of_two_losses(seed: int) -> Case:
@@ -118,7 +118,7 @@ def embedding_of_nan(seed: int) -> Case:
 
         fit(model, torch.optim.SGD(model.parameters(), lr=0.01), tokens(), next_token_loss)
 
-    return Case(script, ("nonfinite_module", "embed"))
+    return Case(script, ("nonfinite_loss", "loss"))
 
 
 def standard_deviation_of_one_row(seed: int) -> Case:
@@ -138,7 +138,7 @@ def standard_deviation_of_one_row(seed: int) -> Case:
         )
         fit(model, draw.optimizer(model), batches)
 
-    return Case(script, ("nonfinite_module", "1"))
+    return Case(script, ("nonfinite_loss", "loss"))
 
 
 def square_root_of_a_distance(seed: int) -> Case:

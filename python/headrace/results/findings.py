@@ -49,7 +49,6 @@ KINDS = frozenset(
         "weight_change_too_small",
         "bad_initialisation",
         "dead_units",
-        "activation_range",
         "loss_flat",
         "scaler_skips",
     )

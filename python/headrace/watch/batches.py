@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.loader_names import unnumbered
 from headrace.common.messages import warn_once
 from headrace.watch.checks import CHECKS, Check
-from headrace.watch.datasets import file_of, weakly
+from headrace.watch.datasets import Order, file_of, plain_index, weakly
+from headrace.watch.fields import fields_of
 from headrace.watch.findings import findings_of
 from headrace.watch.looked_at import Seen
 from headrace.watch.overlap import Overlap
@@ -29,6 +32,10 @@ _SHARE_AT_FIRST = 0.1
 _JUDGED_EVERY_S = 2.0
 
 
+#: Loops whose batches are looked at: the state of each one's checks has 4 MB at most.
+MOST_LOOPS = 16
+
+
 class Taken(NamedTuple):
     """A batch, and where it comes from."""
 
@@ -41,9 +48,22 @@ class Taken(NamedTuple):
     indices: list[Any] | None
     #: -1: not known.
     worker: int
-    batch: Any
+    #: Names and weak references of the batch's arrays.
+    arrays: list[tuple[str, weakref.ref[Any]]]
     #: Gives the dataset of the indices; None: not known, or gone.
     dataset: Callable[[], Any] = lambda: None
+
+    def fields(self) -> list[tuple[str, Any]]:
+        """Those that the program still holds."""
+        return [(name, array) for name, one in self.arrays if (array := one()) is not None]
+
+
+def arrays_of(batch: Any) -> list[tuple[str, weakref.ref[Any]]]:
+    """See `Taken.arrays`."""
+    return [(name, weakref.ref(one)) for name, one in fields_of(batch)]
+
+
+_open: list[WatchedLoop] = []
 
 
 class _Last(threading.local):
@@ -72,7 +92,7 @@ class WatchedLoop:
         self.signature: tuple[Any, ...] | None = None
         self._parts: dict[tuple[Any, ...], WatchedLoop] = {}
         self._dataset: Callable[[], Any] = lambda: None
-        self._sampler: Callable[[], Any] = lambda: None
+        self.order: Order | None = None
         self.workers = 0
         self._findings = findings_of(handle.session)
         self._findings.judges.append(self._judge)
@@ -82,7 +102,8 @@ class WatchedLoop:
         self._step = 0
         self._epoch = -1
         self._in_epoch = 0
-        self._iterator: Any = lambda: None
+        #: Identity of the iterator of the last batch; None: no weak reference can be made to it.
+        self._iterator: tuple[int, weakref.ref[Any] | None] = 0, None
         self._number = -1
         #: Indices that were drawn, by the number of their batch.
         self._drawn: dict[int, list[Any]] = {}
@@ -91,6 +112,22 @@ class WatchedLoop:
         self._steps = LoopSteps()
         are_counted()
         self._judged_at = 0.0
+        self._closed = False
+        self._used_at = self._began
+        _open.append(self)
+        if len(_open) > MOST_LOOPS:
+            min(_open, key=lambda one: one._used_at)._close()
+
+    def _close(self) -> None:
+        """Judge a last time, and free what the checks keep."""
+        self._judge()
+        self._closed = True
+        _open.remove(self)
+        self._findings.judges.remove(self._judge)
+        self._steps.forget()
+        self._checks.clear()
+        self._drawn.clear()
+        self._overlap = Overlap(self, self._findings)
 
     # --- what checks ask and say ---
 
@@ -104,17 +141,8 @@ class WatchedLoop:
 
     @dataset.setter
     def dataset(self, dataset: Any) -> None:
-        """It is not kept alive, if it can be helped."""
+        """It is not kept alive."""
         self._dataset = weakly(dataset)
-
-    @property
-    def sampler(self) -> Any:
-        return self._sampler()
-
-    @sampler.setter
-    def sampler(self, sampler: Any) -> None:
-        """As `dataset`, which it may hold."""
-        self._sampler = weakly(sampler)
 
     @property
     def epochs(self) -> int:
@@ -158,7 +186,8 @@ class WatchedLoop:
         if self.signature == signature:
             return self
         if signature not in self._parts:
-            part = f"{self.handle.name}, {signature[1]} samples"
+            size = f"{signature[1]} samples" if signature[1] >= 0 else f"part {len(self._parts) + 2}"
+            part = f"{self.handle.name}, {size}"
             while part in self._findings.parts:
                 part += " "
             self._findings.parts[part] = self.handle.name
@@ -169,7 +198,7 @@ class WatchedLoop:
     def goes_on_as(self, handle: _core.LoaderHandle, signature: tuple[Any, ...] | None) -> bool:
         """Whether a loader that is made again, where this one was made, is its next epoch."""
         same = signature == self.signature and unnumbered(handle.name) == unnumbered(self.name)
-        if self._epoch < 0 or not same:
+        if self._epoch < 0 or self._closed or not same:
             return False
         self._findings.made_again[handle.name] = self.name
         self.handle = handle
@@ -179,8 +208,8 @@ class WatchedLoop:
         """The sampler gave the indices of a batch: of the epoch's ``number``-th."""
         if number == 0:
             self._drawn.clear()
-        listed = list(indices) if isinstance(indices, (list, tuple)) else [indices]
-        if listed and listed[0] is not None:  # a stream has none
+        listed = [plain_index(one) for one in (indices if type(indices) in (list, tuple) else [indices])]
+        if None not in listed:  # a stream has none
             self._drawn[number] = listed
 
     def seeing(self, hand_over: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
@@ -192,6 +221,7 @@ class WatchedLoop:
             try:
                 self.took(one_pass, -1, -1, batch)
             except Exception as error:  # the loop must go on
+                let_through(error)
                 warn_once(f"batches of {self.name!r} are not looked at: {error!r}")
             return batch
 
@@ -199,14 +229,17 @@ class WatchedLoop:
 
     def took(self, iterator: Any, number: int, worker: int, batch: Any) -> bool:
         """The loop has a batch. number: in its epoch, -1: the next one. Returns whether it was looked at."""
-        began = time.monotonic()
-        if self._iterator() is not iterator or 0 <= number < self._number:
+        if self._closed:
+            return False
+        began = self._used_at = time.monotonic()
+        if not self._goes_on(iterator, number):
             self._begin_epoch(iterator)
         self._number = number
         taken_number = number if number >= 0 else self._in_epoch
         self._steps.took()
         indices = self._drawn.pop(taken_number, None)
-        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, batch, self._dataset)
+        arrays = arrays_of(batch)
+        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, arrays, self._dataset)
         if indices is not None:
             self._run(lambda check: check.draw(self._step, self._epoch, indices))
             self._overlap.draw(self._epoch, indices)
@@ -232,11 +265,18 @@ class WatchedLoop:
         return looked
 
     def _begin_epoch(self, iterator: Any) -> None:
-        self._iterator = weakly(iterator)
+        can_be_weak = type(iterator).__weakrefoffset__ != 0
+        self._iterator = id(iterator), weakref.ref(iterator) if can_be_weak else None
         self._epoch += 1
         self._in_epoch = 0
         self._steps.begin_epoch()
         self._run(lambda check: check.begin_epoch(self._epoch))
+
+    def _goes_on(self, iterator: Any, number: int) -> bool:
+        """Whether the batch is of the epoch of the one before."""
+        identity, alive = self._iterator
+        same = id(iterator) == identity and (alive is None or alive() is iterator)
+        return same and not 0 <= number <= self._number
 
     def _is_looked_at(self, now: float) -> bool:
         lasted = now - self._began
@@ -248,6 +288,7 @@ class WatchedLoop:
             try:
                 what(check)
             except Exception as error:  # noqa: PERF203 - the loop must go on
+                let_through(error)
                 warn_once(f"{type(check).__name__} has not looked at all of {self.name!r}: {error!r}")
 
     def _judge(self) -> None:

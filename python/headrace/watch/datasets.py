@@ -1,12 +1,19 @@
-"""What a dataset knows of its samples: the file of one, and which dataset a part of it is of."""
+"""What a dataset holds of its samples: the file of one, and which dataset a part of it is of.
+
+No property, method or item of a user's class runs: it may draw random numbers, or take long.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import weakref
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from headrace.watch.fields import is_array
 
 #: Attributes with an entry for each sample, in which datasets keep their files.
 _LISTS = (
@@ -26,14 +33,13 @@ _DEEPEST = 6
 def base_of(dataset: Any, indices: list[Any]) -> tuple[Any, list[Any]]:
     """The dataset that is not a part of another one, and what the samples' indices are there."""
     for _ in range(_DEEPEST):
-        # No property of the user's runs: it may draw random numbers, or take long.
         inner = inspect.getattr_static(dataset, "dataset", None)
         part = inspect.getattr_static(dataset, "indices", None)
-        if inner is None or part is None:
+        if inner is None or not (type(part) in (list, tuple, range) or is_array(part)):
             break
         try:
             dataset, indices = inner, [int(part[index]) for index in indices]
-        except (TypeError, ValueError, IndexError, KeyError):
+        except (TypeError, ValueError, IndexError):
             break
     return dataset, indices
 
@@ -44,12 +50,12 @@ def file_of(dataset: Any, index: int) -> str:
     for name in _LISTS:
         try:
             entry = inspect.getattr_static(dataset, name, None)
-            entry = entry[index] if isinstance(entry, (list, tuple)) else None
+            entry = entry[index] if type(entry) in (list, tuple) else None
         except IndexError:
             continue
-        if isinstance(entry, (tuple, list)) and entry:
+        if type(entry) in (tuple, list) and entry:
             entry = entry[0]
-        if isinstance(entry, (str, os.PathLike)):
+        if type(entry) is str or type(entry) is type(Path()):
             return os.path.basename(os.fspath(entry))  # noqa: PTH119 - the name alone
     return ""
 
@@ -58,7 +64,7 @@ def classes_of(dataset: Any) -> int:
     """How many classes the dataset says that it has; 0: it does not."""
     for _ in range(_DEEPEST):
         classes = inspect.getattr_static(dataset, "classes", None)
-        if isinstance(classes, (list, tuple)):
+        if type(classes) in (list, tuple):
             return len(classes)
         number = inspect.getattr_static(dataset, "num_classes", None)
         if isinstance(number, int) and number > 0:
@@ -68,17 +74,60 @@ def classes_of(dataset: Any) -> int:
 
 
 def signature_of(dataset: Any, sampler: Any, batch_size: Any) -> tuple[Any, ...]:
-    """What tells loaders apart that one line of the program makes."""
-    try:
+    """What tells loaders apart that one line of the program makes. -1: their length is not known."""
+    length = -1
+    if type(dataset) in (list, tuple):
         length = len(dataset)
-    except Exception:
-        length = -1
-    return type(dataset), length, type(sampler), batch_size if isinstance(batch_size, int) else None
+    elif type(sampler).__module__.startswith("torch.utils.data") and hasattr(type(sampler), "__len__"):
+        length = len(sampler)  # torch asks for it at the begin of each epoch, too
+    return type(dataset), length, type(sampler), batch_size if type(batch_size) is int else None
 
 
 def weakly(thing: Any) -> Callable[[], Any]:
-    """Gives it while it is alive. What no weak reference can be made to, a list for one, is kept."""
+    """Gives it while it is alive. What no weak reference can be made to, a list for one, is not kept."""
     try:
         return weakref.ref(thing)
     except TypeError:
-        return lambda: thing
+        return lambda: None
+
+
+def remove_when_gone(thing: Any, table: dict[int, Any]) -> weakref.ref[Any]:
+    """A reference to ``thing``, whose entry in ``table`` (by identity) is removed at its end.
+
+    The callback is C's own: what a signal's handler raises in one of Python's is lost.
+    """
+    return weakref.ref(thing, functools.partial(table.pop, id(thing)))
+
+
+def plain_index(index: Any) -> Any:
+    """As an int, a str or a tuple of them; None: of another class, which may run code of the user's."""
+    kind = type(index)
+    if kind in (int, str) or (kind is tuple and all(type(part) in (int, str) for part in index)):
+        return index
+    is_number = (kind.__module__ == "numpy" and hasattr(kind, "__index__")) or is_array(index)
+    try:
+        return int(index) if is_number else None
+    except (TypeError, ValueError, RuntimeError):  # an array of several
+        return None
+
+
+class Order(NamedTuple):
+    """What decides the order of a loader's samples. Its sampler may hold the dataset, and is not kept."""
+
+    module: str
+    name: str
+    replacement: bool
+    can_set_epoch: bool
+
+    @property
+    def is_of_torch(self) -> bool:
+        return self.module.startswith("torch.")
+
+
+def order_of(sampler: Any) -> Order:
+    """sampler: of samples or of batches, which may have one of samples inside."""
+    inner = inspect.getattr_static(sampler, "sampler", None)
+    sampler = sampler if inner is None else inner
+    kind = type(sampler)
+    replaces = inspect.getattr_static(sampler, "replacement", False) is True
+    return Order(kind.__module__, kind.__name__, replaces, hasattr(kind, "set_epoch"))

@@ -9,17 +9,17 @@ from __future__ import annotations
 import atexit
 import os
 import random
+import re
 import sys
 import time
 import weakref
-from collections import UserDict
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.folder_files import replace_file
 from headrace.common.loader_names import unnumbered
 from headrace.results import process_files
+from headrace.watch.fields import a_mode_is_on, fields_of
 
 #: Names of token ids in batches, the surest first, and those of other data, too; of what tells them from
 #: padding; of packed ones.
@@ -36,7 +36,6 @@ _LEAST_PADDING = 3
 _MOST_OF_A_BYTE = 255
 #: Of a row of a mask: padding is at its end, at its beginning, or at both.
 _MOST_EDGES = 2
-_DEEPEST = 2
 _MOST_PLACES = 1 << 23
 #: Batches without tokens until a loader has none.
 _TRIES = 8
@@ -107,7 +106,7 @@ class _Loader:
 
 def tokens_of(batch: Any) -> Batch | None:
     """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory."""
-    named = dict(_arrays(batch))
+    named = {_key(field): array for field, array in fields_of(batch)}
     for name in _IDS:
         sure = name not in _ALSO_OTHERS
         counts = name in _ALSO_COUNTS
@@ -117,32 +116,10 @@ def tokens_of(batch: Any) -> Batch | None:
     return None if first is None else _read(first, named, sure=False)
 
 
-def _arrays(batch: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Arrays by their key, or by their place in a tuple. Only of types whose code is not the program's."""
-    kind = type(batch)
-    if issubclass(kind, UserDict):  # a tokenizer's BatchEncoding
-        batch = batch.__dict__.get("data")
-    if issubclass(type(batch), dict):
-        pairs = [(str(key), value) for key, value in list(dict.items(batch))[:64]]
-    elif kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        pairs = [
-            (str(place), one)
-            for place, one in enumerate(tuple.__iter__(batch) if kind is not list else batch)
-        ]
-    else:
-        pairs = [("0", batch)] if depth == 0 else []
-    for name, value in pairs[:64]:
-        if _is_array(value):
-            yield name, value
-        elif depth < _DEEPEST and issubclass(type(value), (dict, UserDict, tuple, list)):
-            yield from _arrays(value, depth + 1)
-
-
-def _is_array(value: Any) -> bool:
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    return (torch is not None and type(value) is torch.Tensor) or (
-        numpy is not None and type(value) is numpy.ndarray
-    )
+def _key(field: str) -> str:
+    """input_ids of ``batch['input_ids']`` and of ``batch.input_ids``, 0 of ``batch[0]`` and of ``batch``."""
+    last = re.split(r"[.\[]", field)[-1]
+    return "0" if field == "batch" else last.strip("]'")
 
 
 def _read(ids: Any, named: dict[str, Any], *, sure: bool, may_count: bool = False) -> Batch | None:
@@ -200,7 +177,7 @@ def _numbers(value: Any) -> Any:
         return None
     if torch is not None and type(value) is torch.Tensor:
         plain = value.is_cpu and value.layout is torch.strided and not value.is_floating_point()
-        return value.detach().numpy() if plain else None
+        return value.detach().numpy() if plain and not a_mode_is_on() else None
     return value if type(value) is numpy.ndarray else None
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.watch import language
 from headrace.watch.fields import Array, array_of, fields_of
@@ -174,6 +175,7 @@ class Seen:
             try:
                 array = array_of(value)
             except Exception as error:  # of an array class that is not as it seems
+                let_through(error)
                 warn_once(f"{where} is not looked at: {type(error).__name__}")
                 continue
             if array is not None and array.shape:

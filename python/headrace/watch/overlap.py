@@ -6,11 +6,12 @@ import weakref
 from typing import Any
 
 from headrace.watch.checks.base import Loop
-from headrace.watch.datasets import base_of
+from headrace.watch.datasets import base_of, remove_when_gone
 from headrace.watch.findings import Findings
 from headrace.watch.looked_at import Seen
 
-_MOST_SAMPLES = 1 << 15
+#: Of a loop, 100 bytes each: with those of `duplicates` 64 MB at most for `batches.MOST_LOOPS` loops.
+_MOST_SAMPLES = 1 << 14
 #: Kept for the comparison of ranks.
 _MOST_KEPT = 4096
 _LEAST_SHARED = 3
@@ -26,12 +27,10 @@ class Overlap:
     def __init__(self, loop: Loop, findings: Findings) -> None:
         self.loop = loop
         self._findings = findings
-        #: By dataset (its identity): the indices of the first epoch.
-        self.indices: dict[int, set[Any]] = {}
+        #: By identity of a dataset, as long as it is alive: the indices of the first epoch.
+        self.indices: dict[int, tuple[weakref.ref[Any], set[Any]]] = {}
         self.contents: set[int] = set()
         self._rows = 0
-        #: By identity of the dataset; where it dies, another one may get that.
-        self._bases: dict[int, Any] = {}
         _known.add(self)
 
     def draw(self, epoch: int, indices: list[Any]) -> None:
@@ -40,24 +39,12 @@ class Overlap:
             return
         self._rows += len(indices)
         base, own = base_of(dataset, indices)
-        if id(base) not in self._bases:
-            self._bases[id(base)] = self._until_gone(base)
-        self.indices.setdefault(id(base), set()).update(one for one in own if isinstance(one, (int, str)))
+        # Of a list it is not known when it is gone: contents are compared.
+        if type(base).__weakrefoffset__:
+            known = self.indices.setdefault(id(base), (remove_when_gone(base, self.indices), set()))[1]
+            known.update(one for one in own if type(one) in (int, str))
         if self._rows <= _MOST_KEPT:
-            self._findings.keep_samples(self.loop.name, [one for one in own if isinstance(one, int)])
-
-    def _until_gone(self, base: Any) -> Any:
-        """Something to keep, with which the dataset's indices are known until it is gone."""
-        key, indices, bases = id(base), self.indices, self._bases
-
-        def forget(_: Any) -> None:
-            indices.pop(key, None)
-            bases.pop(key, None)
-
-        try:
-            return weakref.ref(base, forget)
-        except TypeError:
-            return base
+            self._findings.keep_samples(self.loop.name, [one for one in own if type(one) is int])
 
     def see(self, seen: Seen) -> None:
         if seen.epoch > 0 or not seen.fields or len(self.contents) >= _MOST_SAMPLES:
@@ -80,9 +67,9 @@ class Overlap:
     def _shared_with(self, other: Overlap) -> tuple[int, int, list[int]]:
         """How many samples, of how many; 0: none, or as few as come by chance. Their indices, where known."""
         same: set[Any] = set()
-        for base, indices in self.indices.items():
-            same |= indices & other.indices.get(base, set())
-        of = sum(len(indices) for indices in other.indices.values())
+        for base, (_, indices) in self.indices.items():
+            same |= indices & other.indices.get(base, (None, set()))[1]
+        of = sum(len(indices) for _, indices in other.indices.values())
         if len(same) >= max(_LEAST_SHARED, _SHARE * of):
             return len(same), of, sorted(one for one in same if isinstance(one, int))
         contents = self.contents & other.contents

@@ -11,13 +11,13 @@ from typing import Any
 from headrace import _core
 from headrace.results.findings import documents_of
 from headrace.watch.checks.base import Loop
+from headrace.watch.fields import inside
 from headrace.watch.findings import Findings, findings_of
 
 #: A dataset's attributes, and the attributes and items of those: a generator lies no deeper in practice, and
 #: a dataset of many objects is not searched for long.
 _MAX_DEPTH = 4
 _MAX_OBJECTS = 500
-_MAX_ITEMS = 64
 #: Epochs whose workers say where their random numbers begin.
 EPOCHS = 3
 
@@ -31,37 +31,29 @@ def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
     searched = 0
     while pending and searched < _MAX_OBJECTS:
         name, value, depth = pending.pop(0)
-        if value is None or id(value) in seen or isinstance(value, (str, bytes, int, float, type)):
+        if value is None or id(value) in seen or type(value) in (str, bytes, int, float, type):
             continue
         seen.add(id(value))
         searched += depth < _MAX_DEPTH
         if state_of(value) is not None:
             yield name, value
         elif depth < _MAX_DEPTH:
-            pending.extend((*one, depth + 1) for one in _inside(name, value))
-
-
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items())[:_MAX_ITEMS])
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{index}]", one) for index, one in enumerate(value[:_MAX_ITEMS]))
-    elif isinstance(attributes := getattr(value, "__dict__", None), dict):
-        yield from ((f"{name}.{key}", one) for key, one in list(attributes.items()))
+            pending.extend((f"{name}{label}", one, depth + 1) for label, one in inside(value))
 
 
 def state_of(generator: Any) -> str | None:
-    """A hash of where a generator is; None for anything else."""
+    """A hash of where a generator is; None for anything else: no code of a subclass runs."""
+    kind = type(generator)
     numpy = sys.modules.get("numpy")
     torch = sys.modules.get("torch")
     state: Any
-    if isinstance(generator, random.Random):
+    if kind is random.Random:
         state = generator.getstate()
-    elif numpy is not None and isinstance(generator, numpy.random.Generator):
+    elif numpy is not None and kind is numpy.random.Generator:
         state = generator.bit_generator.state
-    elif numpy is not None and isinstance(generator, numpy.random.RandomState):
+    elif numpy is not None and kind is numpy.random.RandomState:
         state = [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
-    elif torch is not None and isinstance(generator, torch.Generator):
+    elif torch is not None and kind is torch.Generator:
         state = generator.get_state().numpy().tobytes()
     else:
         return None

@@ -65,6 +65,11 @@ class LoopSteps:
         self._shared += self._since_step
         self._since_step = False
 
+    def forget(self) -> None:
+        """No batch of it comes any more."""
+        if self in _all.loops:
+            _all.loops.remove(self)
+
 
 class _Steps:
     """Of every optimizer of PyTorch in this process."""
@@ -78,6 +83,8 @@ class _Steps:
         self.loops: list[LoopSteps] = []
 
     def __call__(self, *_: Any) -> None:
+        if sys.modules["torch"].compiler.is_compiling():
+            return  # a compiled step would count once, and be compiled anew for each count
         self.count += 1
         self.trained = self.last or self.trained
         for loop in self.loops:

@@ -17,7 +17,8 @@ WATCH = "HEADRACE_WATCH"
 
 #: By the number of their record.
 _loops: dict[int, WatchedLoop] = {}
-_by_iterator: weakref.WeakKeyDictionary[Any, WatchedLoop] = weakref.WeakKeyDictionary()
+#: By identity of an iterator, as long as it is alive.
+_by_iterator: dict[int, tuple[weakref.ref[Any], WatchedLoop]] = {}
 #: By session and line.
 _by_line: dict[tuple[_core.Session, object], WatchedLoop] = {}
 
@@ -29,19 +30,19 @@ def watched(loader: int) -> WatchedLoop | None:
 
 def of_iterator(loader: int, iterator: Any) -> WatchedLoop | None:
     """The loop of one iterator of a record."""
-    try:
-        part = _by_iterator.get(iterator)
-    except TypeError:  # it cannot be looked up, so no part of a loader has it
-        part = None
-    return part if part is not None else _loops.get(loader)
+    reference, part = _by_iterator.get(id(iterator), (None, None))
+    return part if reference is not None and reference() is iterator else _loops.get(loader)
 
 
 def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> WatchedLoop | None:
     """An iterator over a DataLoader begins an epoch. signature: see `datasets.signature_of`."""
+    from headrace.watch.datasets import remove_when_gone
+
     whole = _loops.get(loader)
     if whole is None:
         return None
-    part = _by_iterator[iterator] = whole.part_of(signature)
+    part = whole.part_of(signature)
+    _by_iterator[id(iterator)] = remove_when_gone(iterator, _by_iterator), part
     return part
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.loaders.torch_dataloader.first_draw import sampler_of
-from headrace.watch.datasets import signature_of
+from headrace.watch.datasets import order_of, signature_of
 from headrace.watch.watching import watch_iterator, watched
 
 if TYPE_CHECKING:
@@ -48,10 +48,11 @@ def watch_draws(iterator: Any, loader: int) -> None:
     if watched(loader) is None or drawn is None or isinstance(drawn, _Draws):
         return
     size = getattr(own.get("_index_sampler"), "batch_size", None)
-    loop = watch_iterator(loader, iterator, signature_of(own.get("_dataset"), sampler_of(iterator), size))
+    sampler = sampler_of(iterator)
+    loop = watch_iterator(loader, iterator, signature_of(own.get("_dataset"), sampler, size))
     if loop is None:
         return
     loop.dataset = own.get("_dataset")
-    loop.sampler = sampler_of(iterator)
+    loop.order = order_of(sampler)
     loop.workers = int(own.get("_num_workers") or 0)
     own["_sampler_iter"] = _Draws(drawn, loop)

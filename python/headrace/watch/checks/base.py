@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from headrace.watch.datasets import Order
 from headrace.watch.looked_at import Seen
 
 
@@ -32,13 +33,10 @@ class Loop(Protocol):
     def dataset(self) -> Any:
         """The dataset whose indices its batches have; None: not known."""
 
-    @property
-    def sampler(self) -> Any:
-        """What draws the indices; None: not known."""
-
-    @property
-    def workers(self) -> int:
-        """Worker processes; 0: none, or not known."""
+    #: What draws the indices; None: not known.
+    order: Order | None
+    #: Worker processes; 0: none, or not known.
+    workers: int
 
     def add(self, kind: str, where: str, says: str, *, fault: bool, cure: str, **more: Any) -> None:
         """One more step in which it holds; see `Findings.add`."""

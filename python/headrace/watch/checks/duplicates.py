@@ -7,7 +7,8 @@ from typing import Any
 from headrace.watch.checks.base import Check, Loop
 from headrace.watch.looked_at import Seen
 
-_MOST_SAMPLES = 1 << 16
+#: 100 bytes each; see `overlap`.
+_MOST_SAMPLES = 1 << 14
 _LEAST_SAMPLES = 16
 _SHARE = 0.01
 #: Of a stream that several workers read whole; where the data repeats itself, it does so in one worker, too.
@@ -51,14 +52,13 @@ class Duplicates(Check):
         if self._count >= _MOST_SAMPLES:
             return
         for one in samples:
-            key = one if isinstance(one, (int, str)) else str(one)
             self._count += 1
-            if key not in self._seen:
-                self._seen[key] = worker
+            if one not in self._seen:
+                self._seen[one] = worker
                 continue
             self._first = self._first if self._again else step
-            self._again.append(key)
-            self._from_another += self._seen[key] != worker
+            self._again.append(one)
+            self._from_another += self._seen[one] != worker
 
     def judge(self) -> None:
         if self._count < _LEAST_SAMPLES or len(self._again) < max(2, _SHARE * self._count):
@@ -71,15 +71,15 @@ class Duplicates(Check):
         if not self._by_index:
             self._judge_contents(share, figures)
             return
-        sampler = getattr(self.loop.sampler, "sampler", self.loop.sampler)
-        if getattr(sampler, "replacement", False):
+        order = self.loop.order
+        if order is not None and order.replacement:
             return  # as its user asked for
         self.loop.tell(
             "duplicates_in_epoch",
             "sampler",
             f"{share:.0%} of an epoch's samples were there before in it: dataset index {self._again[0]}",
             # A sampler of the program's own may repeat on purpose: rare classes, several views of a sample.
-            fault=type(sampler).__module__.startswith("torch."),
+            fault=order is not None and order.is_of_torch,
             cure="Draw each index once: look at the sampler, and at lists of indices that were joined",
             step=self._first,
             samples=[one for one in self._again if isinstance(one, int)],

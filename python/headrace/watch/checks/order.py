@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.watch import datasets
 from headrace.watch.checks.base import Check, Loop
 from headrace.watch.looked_at import Seen
 
@@ -52,25 +53,25 @@ class Order(Check):
         few = min(self._batches, self._batches_before) < _LEAST_BATCHES
         if length < _LEAST_SAMPLES or few or self.loop.training is not True:
             return
-        if self._before[:length] != self._now[:length] or len(set(map(str, self._now[:length]))) < 2:
+        if self._before[:length] != self._now[:length] or len(set(self._now[:length])) < 2:
             return
-        sampler = getattr(self.loop.sampler, "sampler", self.loop.sampler)
+        order = self.loop.order
         self.loop.tell(
             "order_identical",
-            "sampler" if self.loop.sampler is not None else "order",
+            "sampler" if order is not None else "order",
             f"epoch {self._epoch} trains on the samples in the order of epoch {self._epoch - 1}",
-            fault=sampler is None or type(sampler).__module__.startswith("torch."),
-            cure=_cure(sampler),
+            fault=order is None or order.is_of_torch,
+            cure=_cure(order),
             step=self._step,
             figures={"samples": length},
         )
 
 
-def _cure(sampler: Any) -> str:
-    if hasattr(sampler, "set_epoch"):
+def _cure(order: datasets.Order | None) -> str:
+    if order is not None and order.can_set_epoch:
         return "Call sampler.set_epoch(epoch) before each epoch"
-    if sampler is None or type(sampler).__name__ == "_InfiniteConstantSampler":
+    if order is None or order.name == "_InfiniteConstantSampler":
         return "Shuffle the stream: a shuffle buffer, and another seed each epoch"
-    if "Random" in type(sampler).__name__:
+    if "Random" in order.name:
         return "It shuffles, from the same state in each epoch: seed its generator once, not in each epoch"
     return "Shuffle the training data: DataLoader(shuffle=True); series that go on over batches have to stay"

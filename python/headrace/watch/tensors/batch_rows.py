@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headrace.watch.batches import Taken
 from headrace.watch.datasets import file_of
-from headrace.watch.fields import fields_of
+from headrace.watch.fields import array_of
+from headrace.watch.looked_at import Field
 
 
 class BadRows(NamedTuple):
@@ -20,42 +20,18 @@ class BadRows(NamedTuple):
 
 
 def bad_rows(taken: Taken | None) -> BadRows | None:
-    """None: no batch is known, or all of it is finite."""
-    if taken is None:
-        return None
-    for name, array in fields_of(taken.batch):
-        rows = _not_finite(array)
-        if rows:
-            return _said(taken, name, rows)
+    """None: no batch is known, or what the program still holds of it is finite, or is on a device."""
+    for name, value in taken.fields() if taken is not None else ():
+        array = array_of(value)
+        field = None if array is None or not array.shape else Field(name, array)
+        if taken is not None and field is not None and field.is_float and field.nonfinite_rows:
+            return _said(taken, name, field.nonfinite_rows)
     return None
 
 
-def _not_finite(array: Any) -> list[int]:
-    """Numbers of the rows with a NaN or an Inf; [-1]: it has no rows."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch is not None and isinstance(array, torch.Tensor):
-        if not (array.is_floating_point() or array.is_complex()) or not array.numel():
-            return []
-        bad = ~torch.isfinite(array.detach())
-        if not bad.dim():
-            return [-1] if bool(bad) else []
-        return [int(one) for one in bad.reshape(bad.shape[0], -1).any(1).nonzero()[:, 0].tolist()]
-    if numpy is not None and isinstance(array, numpy.ndarray):
-        if array.dtype.kind not in "fc" or not array.size:
-            return []
-        bad = ~numpy.isfinite(array)
-        if not bad.ndim:
-            return [-1] if bool(bad) else []
-        return [int(one) for one in bad.reshape(bad.shape[0], -1).any(1).nonzero()[0]]
-    return []
-
-
 def _said(taken: Taken, name: str, rows: list[int]) -> BadRows:
-    of = f" of {name}" if name else ""
-    if rows == [-1]:
-        return BadRows(f"batch {taken.step}: {name or 'its value'} is not finite", [])
     more = f" ({len(rows)} rows are not)" if len(rows) > 1 else ""
-    says = f"batch {taken.step}, row {rows[0]}{of} is not finite{more}"
+    says = f"batch {taken.step}, row {rows[0]} of {name} is not finite{more}"
     indices = taken.indices
     samples = [indices[row] for row in rows if indices is not None and row < len(indices)]
     if samples:

@@ -25,12 +25,24 @@ class Clearing:
         self._reporting = reporting
         #: A parameter, its gradient and its version at the end of the update or of the last backward pass.
         self._probes: list[tuple[Any, Any, int]] = []
+        self._chosen: list[weakref.ref[Any]] = []
         self._cleared = True
         self._in_a_row = 0
+        #: Identity and version of their gradients when the backward pass began.
+        self._begun: list[tuple[int, int]] = []
 
     def backward_begins(self) -> None:
         if not self._cleared:
             self._cleared = any(_changed(*probe) for probe in self._probes)
+        self._begun = self._gradients()
+
+    def is_reached(self) -> bool:
+        """Whether the backward pass made gradients of this optimizer; True: there is none to tell it by."""
+        return not self._begun or self._begun != self._gradients()
+
+    def _gradients(self) -> list[tuple[int, int]]:
+        held = [one.grad for parameter, _, _ in self._probes if (one := parameter()) is not None]
+        return [(id(one), -1 if one is None or one.is_inference() else one._version) for one in held]
 
     def backward_ended(self) -> None:
         if not self._cleared:
@@ -56,10 +68,14 @@ class Clearing:
                 step=moment.step,
             )
 
-    def updated(self, parameters: list[Any]) -> None:
+    def choose(self, parameters: list[Any]) -> None:
         """parameters: those of the update that have a gradient."""
         chosen = parameters[:: max(1, len(parameters) // _PROBES)][:_PROBES]
-        self._probes = [_probe(one) for one in chosen if one.grad is not None]
+        self._chosen = [weakref.ref(one) for one in chosen]
+
+    def updated(self) -> None:
+        alive = [one() for one in self._chosen]
+        self._probes = [_probe(one) for one in alive if one is not None and one.grad is not None]
         self._cleared = False
 
 

@@ -50,28 +50,6 @@ ON_REQUEST: dict[str, dict[str, Any]] = {
         "every_steps": 100,
         "elements": 65536,
     },
-    # tensors: "activations", "weights" or "gradients"; kinds: classes of modules, None: usual activations.
-    # share_below, share_above: percent of the values within [low, high].
-    "activation_range": {
-        "tensors": "activations",
-        "kinds": None,
-        "every_steps": 100,
-        "low": None,
-        "high": None,
-        "share_below": None,
-        "share_above": None,
-        "span_below": None,
-        "span_above": None,
-        "abs_mean_below": None,
-        "abs_mean_above": None,
-        "mean_below": None,
-        "mean_above": None,
-        "max_below": None,
-        "max_above": None,
-        "min_below": None,
-        "min_above": None,
-        "zero_percent": None,
-    },
 }
 
 

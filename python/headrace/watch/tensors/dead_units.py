@@ -6,10 +6,10 @@ import sys
 import weakref
 from typing import Any
 
-from headrace.watch.tensors.names import Names
+from headrace.watch.tensors.names import Names, modules_in, parameters_in
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.updates import Moment
-from headrace.watch.tensors.values import Readings
+from headrace.watch.tensors.values import Readings, is_sharded
 
 
 class DeadUnits:
@@ -33,7 +33,7 @@ class DeadUnits:
         for _, reference in self._layers:
             weight = reference()
             gradient = known.get(id(weight))
-            if gradient is None or gradient.is_sparse or hasattr(gradient, "to_local"):
+            if gradient is None or gradient.is_sparse or is_sharded(gradient):
                 self._alive.pop(id(weight), None)
                 continue
             moved = gradient.detach().flatten(1).ne(0).any(1)
@@ -48,8 +48,9 @@ class DeadUnits:
             return
         device = looked[0][1].device
         dead = torch.stack([(~alive).sum().to(device, non_blocking=True) for _, alive in looked])
+        step = moment.step
         sizes = [(name, alive.numel()) for name, alive in looked]
-        self._readings.read(dead, lambda values: self._look(sizes, values, parameters, moment.step))
+        self._readings.read(dead, lambda values: self._look(sizes, values, parameters, step))
 
     def _look(
         self, sizes: list[tuple[str, int]], values: list[float], parameters: dict[str, Any], step: int
@@ -74,12 +75,14 @@ class DeadUnits:
         kinds = torch.nn.Linear | torch.nn.modules.conv._ConvNd
         found: list[tuple[str, Any]] = []
         for model in self._names.models:
-            inside = {id(module) for module in model.modules()}
+            inside = {id(module) for _, module in modules_in(model)}
             layers = [
-                (name, weakref.ref(module.weight))
+                (name, weakref.ref(weight))
                 for name, module in self._names.modules()
                 if id(module) in inside
                 and isinstance(module, kinds)
+                # A weight that is computed, as that of spectral_norm, would be computed once more.
+                and (weight := dict(parameters_in(module)).get("weight")) is not None
                 # The rows of these are outputs, those of transposed convolutions are inputs.
                 and not getattr(module, "transposed", False)
             ]

@@ -13,6 +13,8 @@ from headrace.watch.tensors.updates import Moment
 _FIRST = 10
 #: A loss below it may grow a thousandfold and mean nothing.
 _LEAST_LOSS = 1.0
+#: Of a loss, when gradients grow. Below it they grow with the weights, as those of a fit to large targets do.
+_LEAST_GROWTH = 10.0
 _CURE = "Lower the learning rate, warm it up, or clip the gradients"
 
 
@@ -64,6 +66,7 @@ class Explosion:
         norm = math.inf if overflowed else math.sqrt(sum(one * one for one in norms))
         loss = max((abs(one) for one in losses), default=0.0)
         grown, loss_grown = self._gradients.add(norm, ratio), self._losses.add(loss, ratio)
+        falls = bool(losses) and loss_grown < _LEAST_GROWTH
         by_loss = self._losses.in_a_row >= parameters["steps"]
         if overflowed or norm > ratio * self._gradients.first:
             largest = max(range(len(norms)), key=lambda at: norms[at])
@@ -75,7 +78,7 @@ class Explosion:
             says = "the norm of the gradients is beyond float32, and each of them is finite"
         elif by_loss:
             says = f"the loss is {loss:.3g}, {loss_grown:.3g} times that of the first updates"
-        elif self._gradients.in_a_row >= parameters["steps"]:
+        elif self._gradients.in_a_row >= parameters["steps"] and not falls:
             says = f"the norm of the gradients is {norm:.3g}, {grown:.3g} times that of the first updates"
         else:
             return

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 
 from headrace.watch.batches import last_taken
-from headrace.watch.fields import fields_of
 from headrace.watch.tensors.reporting import Reporting
 
 #: More classes than these are no labels.
@@ -79,8 +78,8 @@ def _labels_of_batch() -> list[int]:
     """The last tensor of whole numbers with one dimension."""
     torch, taken = sys.modules["torch"], last_taken()
     found: list[int] = []
-    for _, array in fields_of(taken.batch) if taken is not None else ():
-        is_labels = isinstance(array, torch.Tensor) and array.dtype == torch.int64 and array.dim() == 1
+    for _, array in taken.fields() if taken is not None else ():
+        is_labels = type(array) is torch.Tensor and array.dtype == torch.int64 and array.dim() == 1
         if is_labels and array.device.type == "cpu" and array.numel() > 1:
             found = array.tolist()
     return found

@@ -5,16 +5,20 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from headrace.watch.tensors.values import is_sharded
+
 
 def dense(tensors: list[Any]) -> list[Any]:
-    """The values of tensors that are in this process: of a sparse one, and of a sharded one, its part."""
+    """The values of tensors that are in this process: of a sparse one, and of a sharded one, its part.
+
+    tensors: see `values.is_tensor`.
+    """
     plain = sys.modules["torch"].Tensor
     if all(type(one) is plain and not one.is_sparse for one in tensors):
         return tensors  # nearly always
     found = []
     for one in tensors:
-        local = getattr(one, "to_local", None)
-        values = (one if local is None else local()).detach()
+        values = (one.to_local() if is_sharded(one) else one).detach()
         found.append(values.coalesce().values() if values.is_sparse else values)
     return found
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from headrace.watch.tensors.values import is_tensor
 
 
 class Listener(Protocol):
@@ -13,7 +16,7 @@ class Listener(Protocol):
 
     def backward_begins(self, losses: list[Any]) -> None: ...
     def backward_ended(self) -> None: ...
-    def before_step(self, optimizer: Any, arguments: Any, named: Any) -> Any: ...
+    def before_step(self, optimizer: Any, closure: Any) -> None: ...
     def after_step(self, optimizer: Any) -> None: ...
     def scaled(self, scaler: Any) -> None: ...
 
@@ -21,8 +24,17 @@ class Listener(Protocol):
 _listeners: list[Listener] = []
 _take_back: list[Callable[[], None]] = []
 _changing = threading.Lock()
-#: The loss that was scaled last, as it was before: a GradScaler's factor may overflow by design.
-_scaled = threading.local()
+
+
+class _Scaled(threading.local):
+    """The loss that was scaled last, as it was before: a GradScaler's factor may overflow by design."""
+
+    before: Any = None
+    #: Weak, because it holds the graph of the step.
+    after: Callable[[], Any] = staticmethod(lambda: None)
+
+
+_scaled = _Scaled()
 
 
 def is_alone() -> bool:
@@ -82,7 +94,7 @@ def _around_backward(original: Any) -> Any:
         if not _listeners or sys.modules["torch"].compiler.is_compiling():
             return original(tensors, *arguments, **named)
         listed = tensors if type(tensors) in (list, tuple) else [tensors]
-        losses = [_before_scaling(one) for one in listed if hasattr(one, "detach")]  # others are graph edges
+        losses = [_before_scaling(one) for one in listed if is_tensor(one)]  # others are graph edges
         for listener in _listeners:
             listener.backward_begins(losses)
         result = original(tensors, *arguments, **named)
@@ -96,14 +108,14 @@ def _around_backward(original: Any) -> Any:
 
 
 def _before_scaling(loss: Any) -> Any:
-    return _scaled.before if getattr(_scaled, "after", None) is loss else loss
+    return _scaled.before if _scaled.after() is loss else loss
 
 
 def _around_scale(original: Any) -> Any:
     def scale(self: Any, outputs: Any) -> Any:
         result = original(self, outputs)
-        if _listeners and hasattr(outputs, "detach"):
-            _scaled.before, _scaled.after = outputs.detach(), result  # until the scaler's update
+        if _listeners and is_tensor(outputs) and not sys.modules["torch"].compiler.is_compiling():
+            _scaled.before, _scaled.after = outputs.detach(), weakref.ref(result)
         return result
 
     return scale
@@ -112,7 +124,7 @@ def _around_scale(original: Any) -> Any:
 def _around_update(original: Any) -> Any:
     def update(self: Any, *arguments: Any, **named: Any) -> Any:
         result = original(self, *arguments, **named)
-        _scaled.before = _scaled.after = None
+        _scaled.before, _scaled.after = None, lambda: None
         for listener in _listeners:
             listener.scaled(self)
         return result
@@ -120,17 +132,11 @@ def _around_update(original: Any) -> Any:
     return update
 
 
-def _before_step(optimizer: Any, arguments: Any, named: Any) -> Any:
-    if sys.modules["torch"].compiler.is_compiling():
-        return None
-    changed = None
-    bound, arguments = arguments[:1], arguments[1:]  # the optimizer itself
-    for listener in _listeners:
-        answer = listener.before_step(optimizer, arguments, named)
-        if answer is not None:
-            arguments, named = answer
-            changed = (*bound, *arguments), named
-    return changed
+def _before_step(optimizer: Any, arguments: Any, named: Any) -> None:
+    if not sys.modules["torch"].compiler.is_compiling():
+        closure = arguments[1] if len(arguments) > 1 else (named or {}).get("closure")
+        for listener in _listeners:
+            listener.before_step(optimizer, closure)
 
 
 def _after_step(optimizer: Any, arguments: Any, named: Any) -> None:

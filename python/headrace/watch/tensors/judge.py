@@ -9,26 +9,25 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.watch.batches import Taken, last_taken
+from headrace.watch.fields import a_mode_is_on
 from headrace.watch.tensors import interposed
-from headrace.watch.tensors.activation_range import ActivationRange
 from headrace.watch.tensors.clearing import Clearing
 from headrace.watch.tensors.dead_units import DeadUnits
 from headrace.watch.tensors.explosion import Explosion
 from headrace.watch.tensors.flat_loss import FlatLoss
 from headrace.watch.tensors.gradients import dense, norms
-from headrace.watch.tensors.kept_calls import KeptCalls
 from headrace.watch.tensors.left_out import LeftOut
 from headrace.watch.tensors.names import Names
 from headrace.watch.tensors.not_finite import NotFinite, finite_each
-from headrace.watch.tensors.replay import can_be_replayed
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.scaler import ScalerSkips
 from headrace.watch.tensors.trends import Trends
 from headrace.watch.tensors.updates import Moment, Updates, parameters_of, rate_of, with_gradients
-from headrace.watch.tensors.values import Readings, capturing
+from headrace.watch.tensors.values import Readings, capturing, plainly
 from headrace.watch.tensors.weights import Changes, Initialisation
 
 
@@ -37,15 +36,16 @@ def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def guarded(self: Judge, *arguments: Any) -> Any:
-        if self.closed:
+        if self.closed or a_mode_is_on():
             return None
         try:
-            result = method(self, *arguments)
+            with plainly():
+                return method(self, *arguments)
         except Exception as error:
+            let_through(error)
             warn_once(f"hr.watch stopped: {typed_error_line(error)}")
             self.close()
             return None
-        return result
 
     return guarded
 
@@ -53,22 +53,14 @@ def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
 class Judge:
     """One watch while it is open: an `interposed.Listener`."""
 
-    def __init__(
-        self, reporting: Reporting, models: list[Any], optimizers: list[Any], every: int, replay: bool | None
-    ) -> None:
+    def __init__(self, reporting: Reporting, models: list[Any], optimizers: list[Any], every: int) -> None:
         self.closed = False
         self._reporting = reporting
         self._every = every
-        self._models = [weakref.ref(model) for model in models]
         self._names = Names(models)
-        self._calls = KeptCalls(models)
-        self._replay = replay
-        #: Known from the first backward pass on: models move to their device late.
-        self._on_device: bool | None = None
-        self._readings = Readings(wait=replay is True)
-        self._not_finite = NotFinite(reporting, self._names, self._calls)
+        self._readings = Readings()
+        self._not_finite = NotFinite(reporting, self._names, self._readings)
         self._left_out = LeftOut(reporting, self._names)
-        self._activations = ActivationRange(reporting, self._names, self._readings)
         self._flat_loss = FlatLoss(reporting)
         self._dead_units = DeadUnits(reporting, self._names, self._readings)
         self._named = bool(optimizers)
@@ -80,6 +72,10 @@ class Judge:
         self._losses: list[float] = []
         self._loss_was_bad = False
         self._bad_losses: list[float] = []
+        #: How many of the losses came before the backward pass under way.
+        self._kept = 0, 0
+        #: The optimizer whose closure runs.
+        self._in_closure: Any = None
         self._step = 0
         self._taken: Taken | None = None
         for one in optimizers:
@@ -97,28 +93,36 @@ class Judge:
     @_harmless
     def _backward_ended(self) -> None:
         bad, self._bad_losses = self._bad_losses, []
+        if self._optimizers and not any(one.clearing.is_reached() for one in self._optimizers.values()):
+            bad = []  # the loss of another model
+            del self._unread[self._kept[0] :], self._losses[self._kept[1] :]
         for value in bad:
             self._not_finite.loss(value, self._step, self._taken)
             self._end_of_growth()
         for one in self._optimizers.values():
             one.clearing.backward_ended()
             one.updates.backward_since = True
+        optimizer = None if self._in_closure is None else self._in_closure()
+        mine = None if optimizer is None else self._mine(optimizer)
+        if mine is not None:
+            self._gradients_ready(optimizer, mine)
 
-    def before_step(self, optimizer: Any, arguments: Any, named: Any) -> Any:
+    def before_step(self, optimizer: Any, closure: Any) -> None:
         mine = self._mine(optimizer)
         if mine is None:
-            return None
-        closure = arguments[0] if arguments else (named or {}).get("closure")
-        if callable(closure):  # backward is inside
-            return _with_closure(arguments, named, self._around_closure(optimizer, mine, closure))
+            return
+        self._in_closure = None if closure is None else weakref.ref(optimizer)
+        if closure is not None:  # backward is inside
+            return
         self._gradients_ready(optimizer, mine)
         self._reporting.raise_pending()
-        return None
 
     def after_step(self, optimizer: Any) -> None:
         mine = self._mine(optimizer)
+        self._in_closure = None
         if mine is not None:
             self._updated(optimizer, mine)
+            self._reporting.deliver()
 
     @_harmless
     def scaled(self, scaler: Any) -> None:
@@ -134,20 +138,17 @@ class Judge:
 
     @_harmless
     def _backward_begins(self, losses: list[Any]) -> None:
-        torch = sys.modules["torch"]
         if not self._names.all_alive():
             self.close()
             return
-        if self._on_device is None:
-            self._find_place(losses)
         self._readings.poll()
+        self._not_finite.backward_begins()
+        self._kept = len(self._unread), len(self._losses)
         for one in self._optimizers.values():
             one.clearing.backward_begins()
         taken = self._taken = last_taken()
         self._step = taken.step if taken is not None else self._most_updates()
-        # A model whose other methods are called (Lightning's training_step) is never seen to be called.
-        elsewhere = self._calls.ever and not self._calls.count
-        if elsewhere or (self._on_device and capturing(torch)) or not self._due():
+        if capturing() or not self._due():
             return
         for loss in dense(losses):
             if not loss.is_floating_point() or not loss.numel():
@@ -157,11 +158,6 @@ class Judge:
                 self._loss_read(one.item())
             else:
                 self._unread.append(one.detach().reshape(1).float())
-
-    def _find_place(self, losses: list[Any]) -> None:
-        self._on_device = any(one.device.type != "cpu" for one in losses)
-        wanted = self._replay is True or (self._replay is None and not self._on_device)
-        self._calls.keep = wanted and can_be_replayed([one() for one in self._models])
 
     def _loss_read(self, value: float) -> None:
         if math.isfinite(value):
@@ -179,17 +175,6 @@ class Judge:
 
     def _most_updates(self) -> int:
         return max((one.updates.count for one in self._optimizers.values()), default=0)
-
-    def _around_closure(
-        self, optimizer: Any, mine: _Optimizer, closure: Callable[[], Any]
-    ) -> Callable[[], Any]:
-        def watched() -> Any:
-            result = closure()
-            self._gradients_ready(optimizer, mine)
-            self._reporting.raise_pending()
-            return result
-
-        return watched
 
     @_harmless
     def _mine(self, optimizer: Any) -> _Optimizer | None:
@@ -219,13 +204,12 @@ class Judge:
 
     @_harmless
     def _gradients_ready(self, optimizer: Any, mine: _Optimizer) -> None:
-        torch = sys.modules["torch"]
-        if self._on_device and capturing(torch):
+        if capturing():
             return
         self._readings.poll()
         held, gradients = with_gradients(optimizer)
         moment = Moment(self._step, mine.updates.count, held, dense(gradients), self._taken)
-        mine.held = held
+        mine.clearing.choose(held)
         mine.clearing.before_update(moment, mine.updates.backward_since)
         self._left_out.before_update(optimizer, mine.updates, moment)
         if moment.update == 0:
@@ -233,19 +217,17 @@ class Judge:
         if not held or moment.update % self._every:
             return
         mine.changes.before_update(moment)
-        mine.moment = moment
-        self._activations.before_update(moment)
         self._dead_units.before_update(moment)
         self._read_norms(optimizer, mine, moment)
 
     def _read_norms(self, optimizer: Any, mine: _Optimizer, moment: Moment) -> None:
         torch = sys.modules["torch"]
-        with torch.no_grad():
-            found = norms(moment.gradients)
+        found = norms(moment.gradients)
         skipped = getattr(optimizer, "found_inf", None)  # a GradScaler leaves the skip to a fused optimizer
         scale = getattr(optimizer, "grad_scale", None)
+        scaled, is_skipped = scale is not None, skipped is not None
         if skipped is not None:
-            found = found / scale if scale is not None else found
+            found = found / scale if scaled else found
             found = torch.cat([found, skipped.detach().reshape(1).to(found)])
         unread, self._unread = self._unread, []
         losses, self._losses = self._losses, []
@@ -254,42 +236,48 @@ class Judge:
             found = torch.cat([found, *(one.to(found.device, non_blocking=True) for one in unread)])
         count = len(moment.gradients)
         one_optimizer = len(self._optimizers) == 1 and interposed.is_alone()
+        late = len(unread)
 
-        def read(values: list[float]) -> None:
+        def read(values: list[float], moment: Moment | None) -> None:
             was_bad, all_losses = bad, list(losses)
-            if skipped is not None and values[count]:
+            if moment is None:
                 return
-            for value in values[len(values) - len(unread) :] if unread else ():
+            if is_skipped and values[count]:
+                return
+            for value in values[len(values) - late :] if late else ():
                 if math.isfinite(value):
                     all_losses.append(value)
                 else:
                     was_bad = True
-                    self._not_finite.loss(value, moment.step, moment.taken, updated=True)
+                    self._not_finite.loss(value, moment.step, moment.taken)
                     self._end_of_growth()
             if was_bad:
                 return
             if one_optimizer:
                 for value in all_losses[-1:]:
                     self._flat_loss.add(value, moment.step)
-            self._judge_norms(mine, moment, values[:count], all_losses, scale is not None)
+            self._judge_norms(mine, moment, values[:count], all_losses, scaled)
 
-        self._readings.read(found, read)
+        if self._readings.at_once(found):
+            read(found.tolist(), moment)
+            return
+        later = moment.later()
+        self._readings.read(found, lambda values: read(values, later.moment()))
 
     def _judge_norms(
         self, mine: _Optimizer, moment: Moment, values: list[float], losses: list[float], scaled: bool
     ) -> None:
         overflowed = not math.isfinite(sum(values))
         if overflowed:
-            now = self._readings.at_once(moment.gradients[0])
             # Later the gradients are those of another step: only their norms are known.
-            finite = finite_each(moment.gradients) if now else [math.isfinite(one) for one in values]
+            finite = finite_each(moment.gradients) or [math.isfinite(one) for one in values]
             if not all(finite):
                 names = self._names.parameters()
                 told = [
                     (names.get(id(one), "parameter"), good)
                     for one, good in zip(moment.parameters, finite, strict=True)
                 ]
-                self._not_finite.gradients(told, moment.step, moment.taken, updated=not now)
+                self._not_finite.gradients(told, moment.step, moment.taken)
                 mine.explosion.not_finite()
                 return
             if scaled:
@@ -300,23 +288,23 @@ class Judge:
 
     @_harmless
     def _updated(self, optimizer: Any, mine: _Optimizer) -> None:
-        moment, mine.moment = mine.moment, None
-        if moment is not None:
-            mine.changes.updated(moment, rate_of(optimizer))
-        mine.clearing.updated(mine.held)
-        mine.held = []
+        mine.changes.updated(mine.updates.count, self._step, rate_of(optimizer))
+        mine.clearing.updated()
         mine.updates.count += 1
         mine.updates.backward_since = False
         self._end_step()
 
     def _end_step(self) -> None:
-        self._calls.forget()
         self._taken = None
         self._unread, self._losses, self._loss_was_bad = [], [], False
 
-    @_harmless
     def look(self) -> None:
         """Hand on all values that are under way."""
+        self._look()
+        self._reporting.deliver()
+
+    @_harmless
+    def _look(self) -> None:
         self._readings.poll(wait=True)
 
     def close(self) -> None:
@@ -325,10 +313,10 @@ class Judge:
             try:
                 self._readings.poll(wait=True)
             except Exception as error:
+                let_through(error)
                 warn_once(f"hr.watch stopped: {typed_error_line(error)}")
         self.closed = True
-        self._calls.close()
-        self._activations.close()
+        self._not_finite.close()
         self._left_out.close()
 
 
@@ -343,12 +331,3 @@ class _Optimizer:
         self.trends = Trends(reporting, names)
         self.initialisation = Initialisation(reporting, names, readings)
         self.changes = Changes(reporting, names, readings)
-        self.moment: Moment | None = None
-        #: Parameters with a gradient in the update under way.
-        self.held: list[Any] = []
-
-
-def _with_closure(arguments: Any, named: Any, closure: Callable[[], Any]) -> Any:
-    if arguments:
-        return (closure, *arguments[1:]), named
-    return arguments, {**named, "closure": closure}

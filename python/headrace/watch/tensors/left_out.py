@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from headrace.watch.tensors.names import Names
+from headrace.watch.tensors.observed_calls import ObservedCalls
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.updates import Moment, Updates, parameters_of
 
@@ -34,20 +35,14 @@ class LeftOut:
 
     def close(self) -> None:
         if self._ran is not None:
-            self._ran.remove()
+            self._ran.close()
 
     def _judge_not_updated(self, updates: Updates, moment: Moment) -> None:
         parameters = self._reporting.parameters("weight_not_updated")
         if parameters is None or self._judged_optimizers or updates.count + 1 < parameters["steps"]:
             return
         self._judged_optimizers = True
-        names = self._names.parameters()
-        trained = [
-            one
-            for model in self._names.models
-            for one in model.parameters()
-            if one.requires_grad and one.grad is not None and id(one) in names
-        ]
+        trained = [one for one in self._names.trained() if one.grad is not None]
         held = {id(one) for optimizer in self._optimizers for one in parameters_of(optimizer)}
         if not trained or not any(id(one) in held for one in trained):
             return  # the optimizer holds other tensors than the model, copies in float32 or sharded ones
@@ -90,14 +85,16 @@ class LeftOut:
             self._judged_gradients.add(optimizer)
             return
         if self._ran is None:
-            self._ran = _Ran(self._names, never)  # the next step tells which of them are in the forward pass
+            self._ran = _Ran(self._names)  # the next step tells which of them are in the forward pass
             return
         self._judged_gradients.add(optimizer)
         ran, self._ran = self._ran, None
-        ran.remove()
-        self._report(never, ran, count, moment.step)
+        is_known = ran.close()
+        self._report(
+            never, ran, count, moment.step, "and not in the forward pass" if is_known else "and of no use"
+        )
 
-    def _report(self, never: list[Any], ran: _Ran, count: int, step: int) -> None:
+    def _report(self, never: list[Any], ran: _Ran, count: int, step: int, unused: str) -> None:
         reached = [one for one in never if ran.reached(one)]
         for name in self._names.together(reached):
             self._reporting.add(
@@ -111,7 +108,7 @@ class LeftOut:
             self._reporting.add(
                 "no_gradient",
                 name,
-                f"{name} is in the optimizer and not in the forward pass: no gradient in {count} updates",
+                f"{name} is in the optimizer {unused}: no gradient in {count} updates",
                 cure="Remove it, or set requires_grad to False",
                 fault=False,
                 step=step,
@@ -129,32 +126,24 @@ def _held_by_any_optimizer() -> set[int]:
 
 
 class _Ran:
-    """Which of the suspected modules run in one step, by hooks on these modules only."""
+    """Which modules run in one step."""
 
-    def __init__(self, names: Names, parameters: list[Any]) -> None:
+    def __init__(self, names: Names) -> None:
         self._names: set[str] = set()
-        self._owners = names.owners()
-        self._hooks: list[Any] = []
-        owners = dict(self._owners[id(one)] for one in parameters)
-        for name, module in owners.items():
-            self._hooks.append(module.register_forward_pre_hook(_Runs(self._names, name)))
+        self._owners = {one: name for one, (name, _) in names.owners().items()}
+        self._observed = ObservedCalls(names, self)
 
     def reached(self, parameter: Any) -> bool:
-        return self._owners[id(parameter)][0] in self._names
+        return self._owners.get(id(parameter)) in self._names
 
-    def remove(self) -> None:
-        while self._hooks:
-            self._hooks.pop().remove()
+    def begins(self, name: str, module: Any, arguments: Any) -> None:
+        self._names.add(name)
 
+    def ended(self, name: str, module: Any, named: Any, output: Any) -> None:
+        """Nothing is needed of it."""
 
-class _Runs:
-    __slots__ = ("_name", "_ran")
-
-    def __init__(self, ran: set[str], name: str) -> None:
-        self._ran, self._name = ran, name
-
-    def __call__(self, module: Any, arguments: Any) -> None:
-        self._ran.add(self._name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, ({}, "get")  # in a copy of the model it returns its second argument: no change
+    def close(self) -> bool:
+        """Whether the modules that ran are known."""
+        is_known = self._observed.is_on
+        self._observed.close()
+        return is_known

@@ -6,13 +6,41 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+_MAX_WRAPPED = 8
+
+
+def modules_in(model: Any, name: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """Name and module of ``model`` and of all inside it, each once.
+
+    Reads torch's own table of each module, because a class of the user may override `named_modules`.
+    """
+    seen = set() if seen is None else seen
+    if id(model) in seen:
+        return
+    seen.add(id(model))
+    yield name, model
+    for own, inner in _table(model, "_modules"):
+        if inner is not None:
+            yield from modules_in(inner, f"{name}.{own}" if name else own, seen)
+
+
+def parameters_in(module: Any) -> list[tuple[str, Any]]:
+    """Name and parameter of those that ``module`` itself holds."""
+    return [(name, one) for name, one in _table(module, "_parameters") if one is not None]
+
+
+def _table(module: Any, name: str) -> list[tuple[str, Any]]:
+    table = module.__dict__.get(name)
+    return [] if table is None else list(table.items())  # a scripted module has a table of its own kind
+
 
 def unwrapped(model: Any) -> Any:
     """The user's module in what `torch.compile` and the data parallel wrappers return."""
-    for _ in range(8):
-        inner = getattr(model, "_orig_mod", None)
+    for _ in range(_MAX_WRAPPED):
+        inside = dict(_table(model, "_modules"))
+        inner = inside.get("_orig_mod")
         if inner is None and type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
-            inner = model.module
+            inner = inside.get("module")
         if inner is None:
             break
         model = inner
@@ -42,10 +70,6 @@ class Names:
     def all_alive(self) -> bool:
         return all(reference() is not None for reference in self._models)
 
-    def model(self, at: int) -> Any:
-        """None: it is gone."""
-        return self._models[at]()
-
     def _alive(self) -> list[tuple[int, Any]]:
         found = [(at, reference()) for at, reference in enumerate(self._models)]
         return [(at, model) for at, model in found if model is not None]
@@ -61,38 +85,40 @@ class Names:
 
     def modules(self) -> Iterator[tuple[str, Any]]:
         for at, model in self._alive():
-            for name, module in model.named_modules():
+            for name, module in modules_in(model):
                 yield self._named(at, name), module
+
+    def trained(self) -> list[Any]:
+        """Parameters of the models that need a gradient, each once."""
+        every = {id(one): one for _, module in self.modules() for _, one in parameters_in(module)}
+        return [one for one in every.values() if one.requires_grad]
 
     def parameters(self) -> dict[int, str]:
         """By identity, in the order of the models."""
-        return {
-            id(parameter): self._named(at, name)
-            for at, model in self._alive()
-            for name, parameter in model.named_parameters()
-        }
+        found: dict[int, str] = {}
+        for at, model in self._alive():
+            for name, module in modules_in(model):
+                for own, parameter in parameters_in(module):
+                    found.setdefault(id(parameter), self._named(at, f"{name}.{own}" if name else own))
+        return found
 
     def owners(self) -> dict[int, tuple[str, Any]]:
         """The module of each parameter, by the parameter's identity."""
         found: dict[int, tuple[str, Any]] = {}
         for name, module in self.modules():
-            for parameter in module.parameters(recurse=False):
+            for _, parameter in parameters_in(module):
                 found.setdefault(id(parameter), (name, module))
         return found
 
     def together(self, parameters: Iterable[Any]) -> list[str]:
         """The names of ``parameters``, with the outermost module instead of all its trained parameters."""
-        wanted = {id(parameter) for parameter in parameters}
         found: list[str] = []
-        left = set(wanted)
+        left = {id(parameter) for parameter in parameters}
         for name, module in self.modules():
-            trained = {id(one) for one in module.parameters() if one.requires_grad}
-            if trained and trained <= left and (len(trained) > 1 or not _holds_directly(module)):
+            inside = [one for _, each in modules_in(module) for _, one in parameters_in(each)]
+            trained = {id(one) for one in inside if one.requires_grad}
+            if trained and trained <= left and (len(trained) > 1 or not parameters_in(module)):
                 found.append(name)
                 left -= trained
         names = self.parameters()
         return found + [names[one] for one in names if one in left]
-
-
-def _holds_directly(module: Any) -> bool:
-    return any(True for _ in module.parameters(recurse=False))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import WatchError
@@ -29,6 +30,8 @@ class Reporting:
         self._findings: dict[tuple[str, str], Finding] = {}
         #: The fault to raise where the user's loop is.
         self._pending: WatchError | None = None
+        #: Those that a function of the user's has not been called with.
+        self._new: list[Finding] = []
 
     def parameters(self, kind: str) -> dict[str, Any] | None:
         """None: the condition is off."""
@@ -73,6 +76,11 @@ class Reporting:
                 self._findings[key] = one
                 self._hit(one)
 
+    def replace(self, kind: str, where: str, **changes: str) -> None:
+        """More is known by now of what was found."""
+        if (kind, where) in self._findings:
+            _current().replace(kind, where, "", **changes)
+
     def again(self, kind: str, where: str, step: int) -> None:
         """One more step of what was found before; nothing if it was not."""
         found = self._findings.get((kind, where))
@@ -84,13 +92,20 @@ class Reporting:
             if finding.severity == "fault" and self._pending is None:
                 self._pending = WatchError(finding)
         elif callable(self._on_hit):
+            self._new.append(finding)
+
+    def deliver(self) -> None:
+        """Call the user's function, outside of what `values.plainly` turns off."""
+        while self._new and callable(self._on_hit):
             try:
-                self._on_hit(finding)
-            except Exception as error:
+                self._on_hit(self._new.pop(0))
+            except Exception as error:  # noqa: PERF203
+                let_through(error)
                 warn_once(f"on_hit of hr.watch failed: {typed_error_line(error)}")
 
     def raise_pending(self) -> None:
         """Called where an error reaches the user's loop with the model and the optimizer whole."""
+        self.deliver()
         if self._pending is not None:
             error, self._pending = self._pending, None
             raise error

@@ -7,12 +7,15 @@ import sys
 import weakref
 from typing import Any
 
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.watch.tensors.names import Names, modules_in
 
 #: Kept as long as the process: what `hr.watch` returns.
 _watches: list[Any] = []
 _listens: list[bool] = []
-_seen: weakref.WeakSet[Any] = weakref.WeakSet()
+#: Models and optimizers, by identity.
+_seen: dict[int, weakref.ref[Any]] = {}
 
 
 def watch_models() -> None:
@@ -25,18 +28,26 @@ def watch_models() -> None:
 
 
 def _before_step(optimizer: Any, *_: Any) -> None:
-    if optimizer in _seen:
+    if sys.modules["torch"].compiler.is_compiling() or not _is_new(optimizer):
         return
-    _seen.add(optimizer)
     try:
         for model in models_of(optimizer):
-            if model not in _seen:
-                _seen.add(model)
+            if _is_new(model):
                 from headrace.watch.tensors.watching import watch
 
                 _watches.append(watch(model))
     except Exception as error:  # the training must go on
+        let_through(error)
         warn_once(f"the model is not watched: {error!r}; hr.watch(model, optimizer) does it by hand")
+
+
+def _is_new(one: Any) -> bool:
+    """At the first call for it; an object that got the number of one that is gone is new, too."""
+    known = _seen.get(id(one))
+    if known is not None and known() is one:
+        return False
+    _seen[id(one)] = weakref.ref(one)
+    return True
 
 
 def models_of(optimizer: Any) -> list[Any]:
@@ -45,6 +56,6 @@ def models_of(optimizer: Any) -> list[Any]:
     stepped = {id(one) for group in optimizer.param_groups for one in group["params"]}
     # By the type itself: asking an object for its class may run code of its author.
     modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
-    inside = {id(child) for one in modules for child in one.modules() if child is not one}
+    inside = {id(child) for one in modules for _, child in modules_in(one) if child is not one}
     roots = [one for one in modules if id(one) not in inside]
-    return [one for one in roots if any(id(parameter) in stepped for parameter in one.parameters())]
+    return [one for one in roots if not stepped.isdisjoint(Names([one]).parameters())]

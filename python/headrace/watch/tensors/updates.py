@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 from headrace.watch.batches import Taken
+from headrace.watch.tensors.values import is_tensor
 
 
 class Moment(NamedTuple):
-    """The gradients of one update, before it is made."""
+    """The gradients of one update, before it is made. Never kept: `Later` is."""
 
     #: From 0: the batch's number where a watched loader is taken from, else the update's.
     step: int
@@ -16,8 +18,25 @@ class Moment(NamedTuple):
     update: int
     parameters: list[Any]
     gradients: list[Any]
-    #: The batch of the step; kept until the values of a device are read.
     taken: Taken | None
+
+    def later(self) -> Later:
+        return Later(self.step, self.update, [weakref.ref(one) for one in self.parameters], self.taken)
+
+
+class Later(NamedTuple):
+    """A `Moment` for the time when the values of a device are read. Keeps no tensor of the user's alive."""
+
+    step: int
+    update: int
+    parameters: list[weakref.ref[Any]]
+    taken: Taken | None
+
+    def moment(self) -> Moment | None:
+        """Without gradients, which are those of another step by now. None: a parameter is gone."""
+        alive = [one() for one in self.parameters]
+        gone = any(one is None for one in alive)
+        return None if gone else Moment(self.step, self.update, alive, [], self.taken)
 
 
 class Updates:
@@ -40,8 +59,8 @@ def with_gradients(optimizer: Any) -> tuple[list[Any], list[Any]]:
     parameters, gradients = [], []
     for group in optimizer.param_groups:
         for one in group["params"]:
-            gradient = one.grad
-            if gradient is not None:
+            gradient = one.grad if is_tensor(one) else None
+            if gradient is not None and is_tensor(gradient):
                 parameters.append(one)
                 gradients.append(gradient)
     return parameters, gradients
@@ -51,5 +70,6 @@ def rate_of(optimizer: Any) -> float:
     """The largest learning rate of its groups."""
     rates = [group.get("lr", 1.0) for group in optimizer.param_groups]
     return max(
-        (float(one) for one in rates if not hasattr(one, "device") or one.device.type == "cpu"), default=1.0
+        (float(one) for one in rates if type(one) in (int, float) or (is_tensor(one) and one.is_cpu)),
+        default=1.0,
     )

@@ -4,35 +4,58 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 Then = Callable[[list[float]], None]
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Operations inside are not recorded for gradients, and no function of the user's sees them."""
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        yield
+
+
+def is_tensor(value: Any) -> bool:
+    """True for torch's own classes: an operation on another one may run code of its author."""
+    torch = sys.modules["torch"]
+    kind = type(value)
+    return kind is torch.Tensor or kind is torch.nn.Parameter or is_sharded(value)
+
+
+def is_sharded(value: Any) -> bool:
+    tensors = sys.modules.get("torch.distributed.tensor")
+    return tensors is not None and type(value) is getattr(tensors, "DTensor", None)
 
 
 def on_host(tensor: Any) -> bool:
     return bool(tensor.is_cpu)  # `device.type` takes 15 us more in a cold cache
 
 
-def capturing(torch: Any) -> bool:
+def capturing() -> bool:
     """True while a CUDA graph is captured: nothing may be read or copied."""
-    cuda = torch.cuda
+    cuda = sys.modules["torch"].cuda
     return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
 
 class Readings:
     """Those under way. At most as many as steps that the host is ahead of the device."""
 
-    def __init__(self, wait: bool) -> None:
-        self._wait = wait
+    def __init__(self) -> None:
         self._under_way: deque[tuple[Any, Any, Then]] = deque()
 
     def at_once(self, tensor: Any) -> bool:
         """Whether its numbers can be read now without a wait that the user did not ask for."""
-        return self._wait or on_host(tensor)
+        return on_host(tensor)
 
     def read(self, tensor: Any, then: Then) -> None:
-        """Call ``then`` with the numbers of a tensor of one dimension: now, or in a later `poll`."""
+        """Call ``then`` with the numbers of a tensor of one dimension: now, or in a later `poll`.
+
+        ``then`` must hold no tensor of the user's, because it may be kept for a step.
+        """
         if self.at_once(tensor):
             then(tensor.tolist())
             return

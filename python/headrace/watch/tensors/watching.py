@@ -21,7 +21,6 @@ def watch(
     *,
     every: int = 1,
     on_hit: str | Callable[[Finding], object] = "say",
-    replay: bool | None = None,
     conditions: Mapping[str, Any] | None = None,
 ) -> Watch:
     """Say what is wrong with the tensors of a training.
@@ -37,14 +36,13 @@ def watch(
     several. optimizer: one or several; None: those that hold parameters of the models, found when they step.
     every: look at the loss and the gradients in every n-th update. on_hit: "say" logs one line for each new
     finding; "raise" raises WatchError for a fault, out of ``backward()`` or ``optimizer.step()`` before it
-    updates; a function is called with each new Finding.
-    replay: run the step that broke once more to name the module. None: on the CPU only, because on a device
-    it needs to wait for the values in each step. conditions: parameters by condition (docs/watch.md);
-    ``{"detached": False}`` turns one off.
+    updates; a function is called with each new Finding. conditions: parameters by condition
+    (docs/watch.md); ``{"detached": False}`` turns one off.
 
-    Losses, gradients, weights and random states stay what they are. It works for one thread that trains,
-    until the returned object's `close` or the end of a ``with`` over it. With ``HEADRACE=0`` nothing is
-    watched. Raises UsageError for anything else than torch's modules and optimizers.
+    Losses, gradients, weights, random states and saved models stay what they are; the models get no hooks. It
+    works for one thread that trains, until the returned object's `close` or the end of a ``with`` over it.
+    With ``HEADRACE=0`` nothing is watched. Raises UsageError for anything else than torch's modules and
+    optimizers.
     """
     parameters = chosen(conditions)
     models, optimizers = models_of(model), optimizers_of(optimizer)
@@ -52,7 +50,7 @@ def watch(
     check_on_hit(on_hit)
     watching = Watch(Reporting(on_hit, parameters))
     if enabled():
-        watching._judge = Judge(watching._reporting, models, optimizers, every, replay)
+        watching._judge = Judge(watching._reporting, models, optimizers, every)
         interposed.listen(watching._judge)
     return watching
 

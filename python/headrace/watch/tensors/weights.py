@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from typing import Any
 
-from headrace.watch.tensors.names import Names
+from headrace.watch.tensors.names import Names, parameters_in
 from headrace.watch.tensors.reporting import Reporting
 from headrace.watch.tensors.updates import Moment, parameters_of
-from headrace.watch.tensors.values import Readings
+from headrace.watch.tensors.values import Readings, is_sharded
 
 #: The mean of a weight of zeros, so that a ratio exists.
 _EPSILON = 1e-9
@@ -27,15 +28,14 @@ class Initialisation:
             return
         torch = sys.modules["torch"]
         owners = self._names.owners()
+        modules = dict(owners[id(one)] for one in parameters_of(optimizer) if id(one) in owners)
         layers = [
-            (name, module.weight.detach())
-            for name, module in dict(
-                owners[id(one)] for one in parameters_of(optimizer) if id(one) in owners
-            ).items()
+            (name, weight.detach())
+            for name, module in modules.items()
             if isinstance(module, torch.nn.Linear | torch.nn.modules.conv._ConvNd)
-            and type(module.weight) is torch.nn.Parameter
-            and module.weight.is_floating_point()
-            and module.weight.numel()
+            and type(weight := _own_weight(module)) is torch.nn.Parameter
+            and weight.is_floating_point()
+            and weight.numel()
         ]
         if not layers:
             return
@@ -52,9 +52,10 @@ class Initialisation:
             for _, weight in layers
         ]
         shapes = [(name, weight[0].numel()) for name, weight in layers]
+        step = moment.step
         device = numbers[0].device
         flat = torch.cat([one.to(device, non_blocking=True) for one in numbers])
-        self._readings.read(flat, lambda values: self._look(shapes, values, limits, moment.step))
+        self._readings.read(flat, lambda values: self._look(shapes, values, limits, step))
 
     def _look(
         self, shapes: list[tuple[str, int]], values: list[float], limits: dict[str, Any], step: int
@@ -105,12 +106,18 @@ def _rows_alike(weight: Any) -> Any:
     return (weight == weight[:1]).all().float()
 
 
+def _own_weight(module: Any) -> Any:
+    """None: it is computed, as that of spectral_norm, and would be computed once more if it was asked for."""
+    return dict(parameters_in(module)).get("weight")
+
+
 class Changes:
     """The size of an update relative to its weights: the first one, and every 100."""
 
     def __init__(self, reporting: Reporting, names: Names, readings: Readings) -> None:
         self._reporting, self._names, self._readings = reporting, names, readings
-        self._before: list[tuple[Any, Any]] = []
+        #: Until the update is done: weights, and what they were.
+        self._before: list[tuple[weakref.ref[Any], Any]] = []
 
     def before_update(self, moment: Moment) -> None:
         asked = [self._reporting.parameters(f"weight_change_too_{one}") for one in ("large", "small")]
@@ -119,13 +126,14 @@ class Changes:
             return
         most = None if any(one["elements"] is None for one in due) else max(one["elements"] for one in due)
         self._before = [
-            (one, _part(one, most).clone())
+            (weakref.ref(one), _part(one, most).clone())
             for one in moment.parameters
             if one.dim() > 1 and not one.is_sparse
         ]
 
-    def updated(self, moment: Moment, rate: float) -> None:
-        before, self._before = self._before, []
+    def updated(self, update: int, step: int, rate: float) -> None:
+        before = [(alive, old) for one, old in self._before if (alive := one()) is not None]
+        self._before = []
         if not before or rate == 0:
             return
         torch = sys.modules["torch"]
@@ -140,9 +148,9 @@ class Changes:
         flat = torch.cat([row.to(rows[0].device, non_blocking=True) for row in rows])
         names = self._names.parameters()
         told = [(names.get(id(one), "parameter"), one[0].numel()) for one, _ in before]
-        self._readings.read(flat, lambda values: self._look(told, values, moment))
+        self._readings.read(flat, lambda values: self._look(told, values, update, step))
 
-    def _look(self, told: list[tuple[str, int]], values: list[float], moment: Moment) -> None:
+    def _look(self, told: list[tuple[str, int]], values: list[float], update: int, step: int) -> None:
         large = self._reporting.parameters("weight_change_too_large")
         small = self._reporting.parameters("weight_change_too_small")
         for at, (name, fan_in) in enumerate(told):
@@ -167,9 +175,9 @@ class Changes:
             self._reporting.add(
                 f"weight_change_too_{kind}",
                 name,
-                f"update {moment.update} {verb} {name} by {ratio:.2g} of its mean size",
+                f"update {update} {verb} {name} by {ratio:.2g} of its mean size",
                 cure=cure,
-                step=moment.step,
+                step=step,
                 figures={"ratio": ratio},
             )
 
@@ -179,6 +187,5 @@ def _is_due(update: int, every: int) -> bool:
 
 
 def _part(parameter: Any, most: int | None) -> Any:
-    local = getattr(parameter, "to_local", None)
-    values = (parameter if local is None else local()).detach().reshape(-1)
+    values = (parameter.to_local() if is_sharded(parameter) else parameter).detach().reshape(-1)
     return values if most is None else values[:most]
