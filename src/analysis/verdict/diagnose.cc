@@ -617,13 +617,16 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }
-  if (setting(profile, kHandsOver) == "thread") {
+  if (const std::string by = setting(profile, kHandsOver); !by.empty()) {
     diagnosis.kind = VerdictKind::undetermined;
-    diagnosis.summary = "a thread iterates this loader and hands its batches on";
+    diagnosis.summary = by == "loop" ? "the loop hands its batches on to another thread, and waits for it"
+                                     : "a thread iterates this loader and hands its batches on";
     diagnosis.reason =
-        "what the training loop itself waits for was not recorded: wrap what it takes its batches from, or "
-        "put "
-        "a queue.Queue between the thread and the loop, whose get is then recorded";
+        by == "loop" ? "a batch takes what that thread needs for it, which was not recorded: wrap what the "
+                       "thread takes its batches from"
+                     : "what the training loop itself waits for was not recorded: wrap what it takes its "
+                       "batches from, or put a queue.Queue between the thread and the loop, whose get is "
+                       "then recorded";
     return diagnosis;
   }
   if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;

@@ -47,8 +47,8 @@ std::optional<Loader> loader_of(const profile::Profile& profile);
 const profile::LoaderParameter* parameter_of(const profile::Profile& profile,
                                              profile::Quantity quantity) noexcept;
 
-/// Settings that samples of the stack inside next() gave: "threads" or "processes", and the parameter that sets how
-/// many of them the object has ("num_processes=2").
+/// Settings that samples of the stack inside next() gave: "threads" or "processes", and the parameter that
+/// sets how many of them the object has ("num_processes=2").
 inline constexpr std::string_view kWaitsFor = "waits_for";
 inline constexpr std::string_view kOwnWorkers = "own_workers";
 /// How many threads or processes of pools there are, where it waits for those.
@@ -56,16 +56,18 @@ inline constexpr std::string_view kHelpers = "helpers";
 
 /// Sampler and seconds of an epoch's first draw ("WeightedRandomSampler 3.400").
 inline constexpr std::string_view kFirstDraw = "first_draw";
-/// "thread": a thread iterates the loader and hands its batches on, in a way that is not recorded.
+/// "thread": a thread iterates the loader and hands its batches on, in a way that is not recorded. "loop":
+/// the main thread does, and waits for the thread that takes them.
 inline constexpr std::string_view kHandsOver = "hands_over";
 /// Where the user's program made the loader ("train.py:12").
 inline constexpr std::string_view kMadeAt = "made_at";
 /// How many cores the machine has, where the run's affinity allows fewer.
 inline constexpr std::string_view kMachineCores = "machine_cores";
-/// What the loop itself was in during steps that took many times as long as others ("evaluate (train.py:88)").
+/// What the loop itself was in during steps that took many times as long as others ("evaluate
+/// (train.py:88)").
 inline constexpr std::string_view kPausesIn = "pauses_in";
-/// Advice, what makes batches beside the training. A thread that loads ahead does not, where batches depend on
-/// what was trained before ("step the environments in processes: AsyncVectorEnv").
+/// Advice, what makes batches beside the training. A thread that loads ahead does not, where batches depend
+/// on what was trained before ("step the environments in processes: AsyncVectorEnv").
 inline constexpr std::string_view kOverlappedBy = "overlapped_by";
 /// "rank 0": that rank's loader makes the batches of all ranks.
 inline constexpr std::string_view kBatchesFrom = "batches_from";

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def _workers_of(obj: Any) -> str:
 
 
 class _Thread(NamedTuple):
-    """A thread of the program that iterates a loader: what it does between two batches."""
+    """A thread that iterates a loader: what it does between two batches."""
 
     ident: int
     loader: weakref.ref[_core.LoaderHandle]
@@ -123,7 +124,7 @@ _LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.p
 
 
 def watch_thread(ident: int, loader: _core.LoaderHandle) -> None:
-    """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue.
+    """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue for the loop.
 
     A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
     """
@@ -148,9 +149,12 @@ def _sample_thread(each: _Thread) -> bool:
     each.seen[_part_of_thread(calls, loader.in_next[0] == each.ident)] += 1
     if each.seen.total() < _THREAD_SAMPLES:
         return False
-    works, outside = each.seen["works"], each.seen["works"] + each.seen["waits"]
-    if works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * outside):
-        loader.note("hands_over", "thread")
+    works, waits = each.seen["works"], each.seen["waits"]
+    is_main = each.ident == threading.main_thread().ident
+    # A main thread that is always in next() is a loop that waits for its input.
+    hands_over = not is_main or waits >= _TRAINS * each.seen.total()
+    if hands_over and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
+        loader.note("hands_over", "loop" if is_main else "thread")
     return True
 
 

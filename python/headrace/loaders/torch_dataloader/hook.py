@@ -331,6 +331,8 @@ def _attach(iterator: Any, start: _Start) -> None:
             inside_next.watch(start.handle, users_dataset(iterator._dataset))
     _time_sampler(iterator, start.handle.id)
     looks.loop_begins(start.handle)
+    if start.handle.steps == 0 and threading.current_thread() is threading.main_thread():
+        inside_next.watch_thread(threading.get_ident(), start.handle)
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
     own[_WATCH] = start.watch

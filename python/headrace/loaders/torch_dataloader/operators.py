@@ -80,14 +80,12 @@ class Plan:
         name = object_name(users_dataset(self.behind(dataset)))
         return _core.TimedDataset(dataset, self.operator(name, "source", _core.STAGE_DATASET))
 
-    def behind(self, dataset: Any) -> Any:
-        """The dataset that ``dataset`` passes its indices on to, where it does nothing else; else itself."""
-        for _ in range(_DEEPEST):
-            inner = self.inner_datasets(dataset) if isinstance(dataset, self._transparent) else []
-            if len({object_name(one) for one in inner}) != 1:
-                break
-            dataset = inner[0]
-        return dataset
+    def behind(self, dataset: Any, depth: int = 0) -> Any:
+        """The dataset that ``dataset`` only passes indices on to, or one of several alike; else itself."""
+        if depth > _DEEPEST or not isinstance(dataset, self._transparent):
+            return dataset
+        inner = [self.behind(one, depth + 1) for one in self.inner_datasets(dataset)]
+        return inner[0] if len({object_name(one) for one in inner}) == 1 else dataset
 
     def inner_datasets(self, dataset: Any) -> list[Any]:
         """Those in its attributes, also in a list."""
