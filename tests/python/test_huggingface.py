@@ -286,7 +286,7 @@ def test_the_transform_of_a_table(tmp_path: Path) -> None:
     assert (report.diagnosis.operator, report.diagnosis.cause) == ("crop", "no_overlap")
     batches = hr.wrap(loader_of(rows, 2))
     assert len(consume(batches)) == 25
-    assert operators(batches.report())["crop"].items == 25
+    assert list(operators(batches.report()))[:1] == ["Dataset"]  # with the function's time in it
     assert rows.format["format_kwargs"]["transform"] is crop
 
 
