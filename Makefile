@@ -27,7 +27,7 @@ PY_DIRS := python tests tools benchmarks samples
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
-  docs lint tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
+  docs lint sizes numbers ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -165,6 +165,16 @@ lint: system $(STAMPS)/requirements  ## formatters and linters, no change
 	$(VENV)/ruff format --check $(PY_DIRS)
 	$(VENV)/mypy
 	$(VENV)/python tools/check_floors.py
+	$(VENV)/python tools/ceilings.py --check
+
+sizes:  ## lines by room, headers that are not installed, imports inside functions, circles of includes
+	@$(PYTHON) tools/sizes.py
+
+numbers:  ## hand-set numbers of the code that judges, by room
+	@$(PYTHON) tools/hand_set_numbers.py
+
+ceilings:  ## lower the figures of tools/ceilings.toml to what is measured; none rises
+	@$(PYTHON) tools/ceilings.py
 
 # The units of the asan build: a folder each (largest first), and the files with options of their own.
 tidy: setup build-asan  ## clang-tidy over the library, with the flags of the asan build
