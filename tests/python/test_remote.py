@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import http.server
 import socket
 import socketserver
@@ -260,6 +261,18 @@ class Objects:
 
     def __getitem__(self, index: int) -> int:
         return len(_urllib()(f"{self.store}/ok/{index}"))
+
+
+def test_no_frame_of_ours_is_in_a_clients_traceback(run: Path) -> None:
+    assert run
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port)  # nobody listens
+    with pytest.raises(ConnectionRefusedError) as error:
+        connection.request("GET", "/")
+    assert type(connection.endheaders).__name__ == "method"
+    assert not any("headrace" in str(each.path) for each in error.traceback[1:])
 
 
 def test_a_client_that_has_changed_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:

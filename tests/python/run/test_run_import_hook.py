@@ -326,6 +326,20 @@ def test_an_interrupt_ends_the_process_by_its_signal(library: Path, tmp_path: Pa
     assert "program.py" in result.stderr
 
 
+def test_an_interrupt_in_a_console_is_no_end_of_the_program(library: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import code\nimport headrace.loaders.torch_dataloader as adapter\n"
+        "adapter.record_every_loader = lambda: None\nimport torch\n"
+        "code.InteractiveConsole().push('raise KeyboardInterrupt')\nprint('goes on')\n"
+    )
+    environment = recording_environment({**os.environ, "PYTHONPATH": str(library)}, str(tmp_path))
+    result = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout) == (0, "goes on\n")
+
+
 def test_switched_off_for_one_process(program: Callable[..., Any], library: Path) -> None:
     assert program("import torch; print(json.dumps(calls))", library, HEADRACE="0") == []
 
