@@ -263,8 +263,8 @@ class Objects:
         return len(_urllib()(f"{self.store}/ok/{index}"))
 
 
-def test_no_frame_of_ours_is_in_a_clients_traceback(run: Path) -> None:
-    assert run
+@pytest.mark.usefixtures("run")
+def test_no_frame_of_ours_is_in_a_clients_traceback() -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
