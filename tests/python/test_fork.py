@@ -104,7 +104,8 @@ def test_in_a_process_of_headrace_run(execute: Callable[..., Any]) -> None:
         ),
         **recording_environment({}, "run"),
     )
-    assert result.err == ""
+    # It may have found the function, and nothing else is said.
+    assert all(line.startswith("headrace: get_batch") for line in result.err.splitlines()), result.err
     assert result.json == [1] * 300
 
 

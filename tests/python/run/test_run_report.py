@@ -192,7 +192,8 @@ class TestNothingRecorded:
 
     def test_a_torn_segment_is_one_line(self, scripts: Any) -> None:
         name = scripts.write(
-            "import os\nopen(os.environ['HEADRACE_DIR'] + '/rank0.hrseg', 'w').write('torn')\n"
+            "import os\nfolder = os.environ['HEADRACE_DIR']\nos.mkdir(folder)\n"
+            "open(folder + '/rank0.hrseg', 'w').write('torn')\n"
         )
         result = scripts.run("--out", "run", name)
         assert result.status == 0
@@ -200,7 +201,8 @@ class TestNothingRecorded:
         assert line.startswith("headrace: no report: ")
 
     def test_a_torn_segment_beside_a_good_one(self, scripts: Any) -> None:
-        tear = "import os\nopen(os.environ['HEADRACE_DIR'] + '/rank0.hrseg', 'w').write('torn')\n"
+        tear = "import os\nfolder = os.environ['HEADRACE_DIR']\nos.mkdir(folder)\n"
+        tear += "open(folder + '/rank0.hrseg', 'w').write('torn')\n"
         name = scripts.write(tear + LOOP.replace("\n    ", "\n"))
         result = scripts.run("--out", "run", name)
         assert result.status == 0

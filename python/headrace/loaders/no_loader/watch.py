@@ -7,7 +7,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.common.messages import warn_once
+from headrace.common.launcher import speaks_for_job
+from headrace.common.messages import say
 from headrace.loaders.no_loader.stack_samples import Function, StackSampler
 from headrace.loaders.no_loader.thread_queues import ThreadQueues
 from headrace.loaders.no_loader.training_loop import Candidate, find
@@ -44,7 +45,7 @@ def watch() -> Iterator[float]:
         searched += 1
         if searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
             candidate = find(sampler.samples)
-            if candidate is not None and candidate.function not in said:
+            if candidate is not None and candidate.function not in said and speaks_for_job():
                 said.add(candidate.function)
                 (_say_iterated if candidate.is_generator else _say_called)(candidate)
     if queues.has_sink():
@@ -57,7 +58,7 @@ def _say_iterated(candidate: Candidate) -> None:
     code = candidate.function.code
     loop = candidate.caller.code
     where = Path(loop.co_filename).name if loop.co_name == "<module>" else loop.co_name
-    warn_once(
+    say(
         f"the loop in {where} spends about {candidate.share:.0%} of its time in the generator {code.co_name} "
         f"({Path(code.co_filename).name}:{code.co_firstlineno}); if that makes the batches, wrap it: "
         f"for batch in hr.wrap({code.co_name}(...))"
@@ -70,9 +71,9 @@ def _say_called(candidate: Candidate) -> None:
     share = f"{candidate.share:.0%} (+-{candidate.error:.0%})"
     where = f"{code.co_name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
     if candidate.share + candidate.error < _HEALTHY:
-        warn_once(f"the loop is not input-bound: {where}, which makes its batches, takes {share} of its time")
+        say(f"the loop is not input-bound: {where}, which makes its batches, takes {share} of its time")
         return
-    warn_once(
+    say(
         f"{where} makes the batches and takes {share} of the training loop's time; "
         f"to record it: {code.co_name} = hr.wrap({code.co_name}) before the loop"
     )
