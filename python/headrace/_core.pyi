@@ -643,6 +643,9 @@ def raised_by_signal_handler(error: BaseException) -> bool:
     """Whether the exception passed through a function that Python called with the frame that it
     interrupted."""
 
+def current_frames() -> dict[int, types.FrameType]:
+    """`sys._current_frames`, without a garbage collection meanwhile, which may end in a deadlock."""
+
 def calls_of_thread(thread: int, deepest: int = 1000) -> list[tuple[types.CodeType, int, str]]:
     """Code, line and package of each call of a thread, the innermost first; empty if it is gone. Nothing that
     its functions hold is kept alive."""

@@ -27,6 +27,7 @@ void forget_error() {
   PyObject* traceback = nullptr;
   PyErr_Fetch(&type, &raised, &traceback);
   PyErr_NormalizeException(&type, &raised, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(raised, traceback);  // shows that a handler raised it
   Py_XDECREF(type);
   Py_XDECREF(traceback);
   if (Py_AddPendingCall(&raise_again, raised) != 0) Py_XDECREF(raised);

@@ -2,7 +2,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <csignal>
 #include <string_view>
+#include <utility>
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
 // Python 3.11 moved the variables into a structure of its own, and 3.12 added PyFrame_GetVar.
@@ -70,6 +72,36 @@ bool got_its_caller(PyFrameObject* frame) {
   return found;
 }
 
+/// The code of a function, of a method's or a partial's, or of a callable object's class; null for others.
+PyObject* code_of(PyObject* callable) {
+  Owned function = Owned::ref(callable);
+  for (int depth = 0; function && depth < 8; ++depth) {
+    if (PyFunction_Check(function.get())) return PyFunction_GET_CODE(function.get());
+    if (PyMethod_Check(function.get())) {
+      function = Owned::ref(PyMethod_GET_FUNCTION(function.get()));
+      continue;
+    }
+    Owned inner(PyObject_GetAttrString(function.get(), "func"));  // of functools.partial
+    if (!inner)
+      inner = Owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(function.get())), "__call__"));
+    PyErr_Clear();
+    function = std::move(inner);
+  }
+  return nullptr;
+}
+
+/// A handler may have deleted its argument.
+bool is_of_a_handler(PyFrameObject* frame) {
+  const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const Owned module(PyImport_ImportModule("_signal"));
+  for (int number = 1; module && number < NSIG; ++number) {
+    const Owned handler(PyObject_CallMethod(module.get(), "getsignal", "i", number));
+    if (!handler) PyErr_Clear();
+    if (handler && PyCallable_Check(handler.get()) != 0 && code_of(handler.get()) == code.get()) return true;
+  }
+  return false;
+}
+
 /// Functions of ours get frames, too.
 bool is_ours(PyFrameObject* frame) {
   const Owned globals(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals"));
@@ -92,7 +124,8 @@ py::dict local_variables(py::handle frame) {
 
 bool raised_by_signal_handler(PyObject* traceback) {
   for (auto* at = reinterpret_cast<PyTracebackObject*>(traceback); at != nullptr; at = at->tb_next)
-    if (got_its_caller(at->tb_frame) && !is_ours(at->tb_frame)) return true;
+    if ((got_its_caller(at->tb_frame) && !is_ours(at->tb_frame)) || is_of_a_handler(at->tb_frame))
+      return true;
   return false;
 }
 

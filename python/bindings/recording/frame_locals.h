@@ -7,8 +7,9 @@
 
 namespace headrace::python {
 
-/// The exception passed through a frame that was called with the frame below it as an argument, which is how
-/// Python calls the handlers of signals. So a signal's handler raised it, whichever code it interrupted.
+/// The exception passed through a function that is the handler of a signal now, or that was called with the frame below
+/// it as an argument, which is how Python calls handlers. So a signal's handler raised it, whichever code it
+/// interrupted. A handler written in C leaves no such trace.
 bool raised_by_signal_handler(PyObject* traceback);
 
 }  // namespace headrace::python

@@ -157,7 +157,7 @@ bool FunctionSample::is_users(const void* function, PyObject* object) {
   const Owned file(PyObject_GetAttrString(object, "co_filename"));
   const Owned answer(is_the_users && file ? PyObject_CallOneArg(is_the_users.get(), file.get()) : nullptr);
   found->second = answer && PyObject_IsTrue(answer.get()) == 1;
-  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+  forget_failure();
   return found->second;
 }
 
@@ -184,12 +184,12 @@ int FunctionSample::on_event(PyObject*, PyFrameObject* frame, int what, PyObject
         sample->call(code, name_of_code, reinterpret_cast<PyObject*>(code));
       }
       Py_DECREF(code);
-      break;
+      return PyErr_Occurred() != nullptr ? -1 : 0;  // a signal's handler raised while names were looked up
     }
     case PyTrace_C_CALL:
       if (PyCFunction_Check(argument) == 0) return 0;
       sample->call(reinterpret_cast<PyCFunctionObject*>(argument)->m_ml, name_of_builtin, argument);
-      break;
+      return PyErr_Occurred() != nullptr ? -1 : 0;
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
       if (PyCFunction_Check(argument) != 0) sample->returned();

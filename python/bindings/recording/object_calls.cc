@@ -28,16 +28,19 @@ bool ObjectCalls::possible(PyObject* object) noexcept {
   constexpr unsigned long kUnsuited = Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_VECTORCALL;
   const PyTypeObject* type = Py_TYPE(object);
   return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && (type->tp_flags & kUnsuited) == 0 &&
-         type->tp_call != nullptr;
+         type->tp_call != nullptr && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object)) != 0;
 }
 
-void ObjectCalls::add(PyObject* object, Operator handle) {
+bool ObjectCalls::add(PyObject* object, Operator handle) {
+  Owned weak(PyWeakref_NewRef(object, nullptr));
+  if (!weak) return false;
   PyTypeObject* type = Py_TYPE(object);
   if (type->tp_call != &ObjectCalls::call) {
     bare_slots()[type] = type->tp_call;
     type->tp_call = &ObjectCalls::call;
   }
-  handles_.try_emplace(object, std::move(handle));
+  recorded_.insert_or_assign(object, Recorded{std::move(weak), std::move(handle)});
+  return true;
 }
 
 PyObject* ObjectCalls::call(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -48,9 +51,10 @@ PyObject* ObjectCalls::call(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   const ObjectCalls* calls = in_scope;
   if (calls == nullptr) return bare(self, args, kwargs);
-  const auto found = calls->handles_.find(self);
-  if (found == calls->handles_.end()) return bare(self, args, kwargs);
-  const Operator handle = found->second;
+  const auto found = calls->recorded_.find(self);
+  if (found == calls->recorded_.end() || PyWeakref_GetObject(found->second.object.get()) != self)
+    return bare(self, args, kwargs);
+  const Operator handle = found->second.handle;
   if (!handle->begin()) return bare(self, args, kwargs);
   PyObject* result = sampled(handle, [&] { return bare(self, args, kwargs); });
   handle->end(result == nullptr);

@@ -24,11 +24,11 @@ class ObjectCalls {
  public:
   using Operator = std::shared_ptr<profile::OperatorHandle>;
 
-  /// Objects of classes that were defined in Python: a function, a builtin or a partial has no class of its
-  /// own.
+  /// Objects of classes that were defined in Python, to which weak references can be made: a function, a builtin or
+  /// a partial has no class of its own.
   static bool possible(PyObject* object) noexcept;
-  /// Times calls of `object`, for which `possible` is true. The caller keeps it alive.
-  void add(PyObject* object, Operator handle);
+  /// Times calls of `object`, for which `possible` is true, as long as it lives. False with an exception set.
+  bool add(PyObject* object, Operator handle);
 
   /// While it lives, this thread's calls are timed. Used with the interpreter lock, by one thread.
   class Scope {
@@ -45,7 +45,11 @@ class ObjectCalls {
  private:
   static PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs);
 
-  std::unordered_map<PyObject*, Operator> handles_;
+  struct Recorded {
+    Owned object;  ///< weak
+    Operator handle;
+  };
+  std::unordered_map<PyObject*, Recorded> recorded_;  ///< by address, which another object may have later
 };
 
 }  // namespace headrace::python

@@ -45,11 +45,32 @@ py::list calls_from(PyFrameObject* innermost, std::size_t deepest) {
   return calls;
 }
 
+/// A collection may run finalizers, which may let other threads run: the frames that are walked would be gone, and the
+/// lock that `sys._current_frames` holds would be waited for by a thread that has the interpreter's.
+class CollectionsOff {
+ public:
+  CollectionsOff() noexcept : were_on_(PyGC_Disable() != 0) {}
+  ~CollectionsOff() {
+    if (were_on_) PyGC_Enable();
+  }
+  CollectionsOff(const CollectionsOff&) = delete;
+  CollectionsOff& operator=(const CollectionsOff&) = delete;
+
+ private:
+  bool were_on_;
+};
+
+py::dict current_frames() {
+  const CollectionsOff off;
+  return py::module_::import("sys").attr("_current_frames")();
+}
+
 /// All in one call of C: no other thread runs Python code meanwhile, so no frame that is let go was the last hold
-/// on anything. `sys._current_frames` has the interpreter's own lock on its list of threads.
+/// on anything.
 template <class Visit>
 void visit_threads(Visit&& visit) {
-  const py::dict frames = py::module_::import("sys").attr("_current_frames")();
+  const CollectionsOff off;
+  const py::dict frames = current_frames();
   for (const auto& [ident, frame] : frames)
     visit(py::cast<unsigned long>(ident), reinterpret_cast<PyFrameObject*>(frame.ptr()));
 }
@@ -58,6 +79,7 @@ void visit_threads(Visit&& visit) {
 
 void add_thread_calls(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
+  module.def("current_frames", &current_frames);
   module.def(
       "calls_of_thread",
       [](unsigned long thread, std::size_t deepest) {

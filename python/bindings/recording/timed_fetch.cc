@@ -51,7 +51,7 @@ class SampledBatches {
 struct TimedFetch {
   Owned function;  ///< of the fetcher's class
   Owned fetcher;   ///< weak: it holds us in its attributes
-  Owned plan;      ///< the tuples that `swaps` and `calls` point into
+  Owned plan;      ///< the tuples that `swaps` points into
   std::vector<Swap> swaps;
   std::unique_ptr<ObjectCalls> calls;       ///< null: none
   std::shared_ptr<SampledBatches> sampled;  ///< null: none, or enough
@@ -144,11 +144,9 @@ PyObject* TimedFetch::make(PyTypeObject* type, PyObject* args, PyObject*) {
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(timed_calls, i), "OO", &object, &op)) return nullptr;
     auto handle = operator_handle_of(op);
     if (handle == nullptr) return nullptr;
-    calls->add(object, std::move(handle));
+    if (!calls->add(object, std::move(handle))) return nullptr;
   }
-  Owned both(PyTuple_Pack(2, plan, timed_calls != nullptr ? timed_calls : Py_None));
-  if (!both) return nullptr;
-  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), std::move(both),
+  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), Owned::ref(plan),
                                       std::move(swaps), std::move(calls),
                                       names_functions != 0 ? std::make_shared<SampledBatches>() : nullptr);
 }

@@ -32,8 +32,8 @@ _MAX_VALUE = 200
 _MAX_SWITCHES = 0.4
 #: One word of a name, in lower case, that stands for a secret. Not: monkey, tokens, tokenizer, author.
 _SECRET = re.compile(
-    r"pass|pw|pwd|pat|pin|otp|conn|dsn|sas|sig|ssh|pem|jwt|creds?|certs?|certificates?|salt|session\w*"
-    r"|.*(?<!mon)(?<!don)(?<!tur)(?<!hoc)keys?|\w*(api|access)key\w*|\w*token(?!iz|s$)\w*|\w*secret\w*"
+    r"pass\d*|pa?s?wd?\d*|psk|hmac|[th]?otp|mfa|cvv|cvc|kennwort|pat|pin|conn|dsn|sas|sig|ssh|pem|jwt|creds?|certs?|certificates?|salt|session\w*"
+    r"|.*(?<!mon)(?<!don)(?<!tur)(?<!hoc)keys?|\w*(api|access)key\w*|\w*tok|\w*token(?!iz|s$)\w*|\w*secret\w*"
     r"|\w*passw\w*|\w*pass(phrase|code)\w*|\w*auth(?!ors?$)\w*|\w*credential\w*|\w*cookies?|\w*bearer\w*"
     r"|\w*hooks?|\w*headers?|\w*phrase|mnemonic\w*|connection(?!s$)\w*|signature|private\w*"
 )

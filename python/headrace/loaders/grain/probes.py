@@ -16,6 +16,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
+from headrace.common.weak_tables import remove_with
 
 #: What is called instead of a recorded iterator's `__next__`, by the iterator's id.
 _timed: dict[int, Callable[[], Any]] = {}
@@ -79,7 +80,7 @@ def _read(items: Items, function: Any, *args: Any) -> Any:
 def _call(node: Any, timed: Callable[[], Any]) -> None:
     key = id(node)
     if key not in _timed:
-        weakref.finalize(node, _timed.pop, key, None).atexit = False
+        remove_with(node, _timed, key)
     _timed[key] = timed
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.common.weak_tables import remove_with
 from headrace.loaders.grain import probes
 from headrace.loaders.grain.graph import (
     INTERLEAVE,
@@ -127,7 +127,7 @@ class Recorder:
         if kind_of(node) == INTERLEAVE:
             all_at = flat if flat >= 0 else below if nested.is_flat else -1
             _interleaves[id(node)] = self, first + nested.first, takes, all_at
-            weakref.finalize(node, _interleaves.pop, id(node), None).atexit = False
+            remove_with(node, _interleaves, id(node))
             install()
             for part in node._iterators_in_use:  # made for the state of the beginning
                 if part is not None:

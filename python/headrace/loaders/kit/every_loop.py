@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.inside_next import watch
 from headrace.loaders.kit.names import is_the_users, user_line
@@ -141,7 +142,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
     recording = _Recording(handle, attachment, Loop(handle))
     _of_object[id(obj)] = recording
     _of_line[line] = weakref.ref(obj), recording
-    weakref.finalize(obj, _of_object.pop, id(obj), None).atexit = False
+    remove_with(obj, _of_object, id(obj))
     return recording
 
 

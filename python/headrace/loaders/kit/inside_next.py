@@ -120,6 +120,8 @@ _HANDS_OVER = {
     "/concurrent/futures/thread.py": {"_worker"},
     "/asyncio/base_events.py": {"_run_once", "call_soon_threadsafe"},
 }
+#: The main thread may wait for helpers of its own step, but not in a put.
+_HANDS_OVER_OF_MAIN = {"/queue.py": {"put"}}
 _LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
 
 
@@ -146,19 +148,20 @@ def _sample_thread(each: _Thread) -> bool:
     calls = _core.calls_of_thread(each.ident)
     if loader is None or not calls or not loader.active:
         return loader is None  # else between two epochs
-    each.seen[_part_of_thread(calls, loader.in_next[0] == each.ident)] += 1
+    is_main = each.ident == threading.main_thread().ident
+    hands_over = _HANDS_OVER_OF_MAIN if is_main else _HANDS_OVER
+    each.seen[_part_of_thread(calls, loader.in_next[0] == each.ident, hands_over)] += 1
     if each.seen.total() < _THREAD_SAMPLES:
         return False
     works, waits = each.seen["works"], each.seen["waits"]
-    is_main = each.ident == threading.main_thread().ident
     # A main thread that is always in next() is a loop that waits for its input.
-    hands_over = not is_main or waits >= _TRAINS * each.seen.total()
-    if hands_over and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
+    is_fed = not is_main or waits >= _TRAINS * each.seen.total()
+    if is_fed and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
         loader.note("hands_over", "loop" if is_main else "thread")
     return True
 
 
-def _part_of_thread(calls: _Calls, in_next: bool) -> str:
+def _part_of_thread(calls: _Calls, in_next: bool, hands_over: dict[str, set[str]]) -> str:
     if in_next:
         return "next"
     part = "works"
@@ -167,7 +170,7 @@ def _part_of_thread(calls: _Calls, in_next: bool) -> str:
         if file.endswith(_LOADERS):
             return "next"
         if depth < _DEPTH and any(
-            file.endswith(end) and code.co_name in names for end, names in _HANDS_OVER.items()
+            file.endswith(end) and code.co_name in names for end, names in hands_over.items()
         ):
             # A thread's own beginning is at the other end of the stack, unless the thread does nothing.
             part = "waits" if depth < 3 else part

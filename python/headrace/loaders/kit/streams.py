@@ -7,13 +7,13 @@ recorded, and by which loader: one of the library's own, or a DataLoader whose d
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.common.weak_tables import remove_with
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
@@ -79,7 +79,7 @@ def record(dataset: Any, loader: int) -> bool:
     key = id(dataset)
     if key not in _chains:
         try:
-            weakref.finalize(dataset, _chains.pop, key, None).atexit = False
+            remove_with(dataset, _chains, key)
         except TypeError:  # an object of the user's with slots
             return False
     _chains[key] = Chain(loader)

@@ -10,6 +10,7 @@ from typing import Any
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.kit.names import user_line
 from headrace.loaders.mindspore.settings import edges_of, model_of, prefetch_size
@@ -77,7 +78,7 @@ def record_all() -> None:
 def register(dataset: Any, record: Record) -> None:
     """The iterators over ``dataset``, and over what is made from it, are those of ``record``."""
     _records[id(dataset)] = record
-    weakref.finalize(dataset, _records.pop, id(dataset), None).atexit = False
+    remove_with(dataset, _records, id(dataset))
 
 
 def record_of(dataset: Any) -> Record | None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import weakref
 from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
+from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import streams
 from headrace.results.loader_model import LoaderParameter
 
@@ -74,7 +74,7 @@ def follow(dataset: Any, ahead: Ahead) -> None:
     """Loops over ``dataset`` in this process are recorded."""
     key = id(dataset)
     if key not in _alone:
-        weakref.finalize(dataset, _alone.pop, key, None).atexit = False
+        remove_with(dataset, _alone, key)
     _alone[key] = ahead
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections import deque
 from collections.abc import Container
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from headrace import _core
 from headrace.loaders.kit.names import is_the_users
 
 #: Share of a core that sampling may take, and the seconds beyond it that it may take at first.
@@ -95,7 +95,7 @@ class StackSampler:
 
         The caller drops the frames at once: they keep the thread's objects alive.
         """
-        frame = sys._current_frames().get(self._ident)
+        frame = _core.current_frames().get(self._ident)
         stack: list[FrameType] = []
         while frame is not None and len(stack) <= _DEEPEST:
             stack.append(frame)
@@ -111,7 +111,7 @@ class StackSampler:
 
     def everywhere(self) -> list[FrameType]:
         """The innermost frame of each thread, the sampled one's first, or none. To be dropped at once."""
-        frames = sys._current_frames()
+        frames = _core.current_frames()
         own = frames.pop(self._ident, None)
         return [] if own is None else [own, *frames.values()]
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from headrace import _core
 from headrace.common.handlers import let_through
+from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.names import is_the_users, object_name
 from headrace.loaders.torch_dataloader import keras
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
@@ -187,7 +188,7 @@ def _note_line(dataset: Any, site: str) -> None:
         _user_lines[id(dataset)] = weakref.ref(dataset), site
     except TypeError:  # a list
         return
-    weakref.finalize(dataset, _user_lines.pop, id(dataset), None).atexit = False
+    remove_with(dataset, _user_lines, id(dataset))
 
 
 def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
@@ -251,7 +252,7 @@ def _record_by_site(loader: Any) -> Record:
     if _watcher is not None:
         _watcher.recorded(record, role)
     _of_object[id(loader)] = record
-    weakref.finalize(loader, _of_object.pop, id(loader), None).atexit = False
+    remove_with(loader, _of_object, id(loader))
     return record
 
 

@@ -5,19 +5,11 @@ Imports nothing but what every interpreter has loaded at its start: it runs in a
 
 import os
 import sys
+from _frozen_importlib import _module_locks  # type: ignore[attr-defined]
 from _frozen_importlib_external import SourceFileLoader
 from _thread import get_ident
 
-from _headrace_own_imports import (  # type: ignore[import-not-found]
-    BUILTINS,
-    import_before_the_script,
-    is_of_library,
-    library_spec,
-    shadows,
-)
-
-# The builtins of the functions below: what they import is ours.
-__builtins__ = BUILTINS
+from _headrace_own_imports import ShadowedError, is_of_library, library_spec  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
@@ -72,17 +64,14 @@ WATCHED_AFTER_S = 0.5
 def install() -> None:
     """Put the hook in front of the interpreter's own finders. Idempotent."""
     if not any(isinstance(finder, LoaderModuleFinder) for finder in sys.meta_path):
-        finder = LoaderModuleFinder()
-        sys.meta_path.insert(0, finder)
-        import_before_the_script()
-        finder.finds_ours = False
+        sys.meta_path.insert(0, LoaderModuleFinder())
 
 
 def watch_for_batches() -> None:
     """Look for the function that makes the batches of a script without a loader, on a thread of its own."""
     if _is_a_worker():
         return
-    _run_steps(_watch(get_ident()))
+    _run_steps(_watch())
 
 
 def _is_a_worker() -> bool:
@@ -95,26 +84,25 @@ def _run_steps(steps: "Any") -> None:
     package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120 - see above
     name = "headrace.common.sampling_thread"
     file = os.path.join(package, "common", "sampling_thread.py")  # noqa: PTH118
-    names: Any = {"__name__": name, "__builtins__": BUILTINS}
+    names: Any = {"__name__": name}
     code: Any = SourceFileLoader(name, file).get_code(name)
     exec(code, names)
     names["run_steps"](steps)
 
 
-def _watch(main_thread: int) -> "Any":
+def _watch() -> "Any":
     try:
         yield WATCHED_AFTER_S
         # Two threads that import the same modules may find one of them half-way.
-        while _imports_now(main_thread):
+        while _imports_now():
             yield 0.05
         keep_interrupt()
         if not _has_threading():
             _import_threading_in_main_thread()
         while not _has_threading():
             yield WATCHED_AFTER_S
-        with _ImportsOfOurs():
-            from headrace.loaders.no_loader import watch
-            from headrace.record.budget.looks import start
+        from headrace.loaders.no_loader import watch
+        from headrace.record.budget.looks import start
 
         yield 0.0  # what it imports may have made a fork wait, which then does not know of its thread
         start()
@@ -123,17 +111,13 @@ def _watch(main_thread: int) -> "Any":
         pass
 
 
-def _imports_now(thread: int) -> bool:
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
+def _imports_now() -> bool:
+    """Whether a thread imports a module: its lock exists until it is there."""
+    return any(lock() is not None for lock in list(_module_locks.values()))
 
 
 def _has_threading() -> bool:
-    return shadows() or hasattr(sys.modules.get("threading"), "_main_thread")
+    return hasattr(sys.modules.get("threading"), "_main_thread")
 
 
 def _import_threading_in_main_thread() -> None:
@@ -151,6 +135,8 @@ class _ImportOfThreading:
     def __bool__(self) -> bool:
         try:
             import threading  # noqa: F401
+        except ShadowedError:
+            pass
         except BaseException as error:
             if not isinstance(error, Exception) or not is_of_library(_place_of(error)):
                 raise error.with_traceback(None) from error.__cause__  # a handler of the program's
@@ -200,58 +186,50 @@ def _remind_of_interrupt() -> None:
 def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
-        with _ImportsOfOurs():
-            keep_interrupt()
-            from headrace.common.messages import warn_once
-            from headrace.common.plain import typed_error_line
+        keep_interrupt()
+        from headrace.common.messages import warn_once
+        from headrace.common.plain import typed_error_line
 
-            # Not import_module: that would import as the user's modules do.
-            found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
+        # Not import_module: that would import as the user's modules do.
+        found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
+    except ShadowedError as error:
+        _say_once(f"the loaders of this process are not recorded: {error}")
+        return
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:
-        with _ImportsOfOurs():
-            found.record_every_loader()
+        found.record_every_loader()
     except Exception as error:
         warn_once(f"the loaders of this process are not recorded ({typed_error_line(error)})")
 
 
-#: Threads that import modules of ours now.
-_importing: set[int] = set()
+_said: set[str] = set()
 
 
-class _ImportsOfOurs:
-    """Inside it, what this thread imports of the standard library is not a file of the user's."""
-
-    def __enter__(self) -> None:
-        _importing.add(get_ident())
-
-    def __exit__(self, *_: object) -> None:
-        _importing.discard(get_ident())
+def _say_once(line: str) -> None:
+    if line not in _said and sys.stderr is not None:
+        _said.add(line)
+        sys.stderr.write(f"headrace: {line}\n")
 
 
 class LoaderModuleFinder:
-    """Finds `LOADER_MODULES` like the other finders, with a `WatchedLoader`; Headrace, too, at the start."""
+    """Finds `LOADER_MODULES` like the other finders, with a `WatchedLoader`."""
 
     def __init__(self) -> None:
         self._asking: set[int] = set()
-        #: Whether modules of Headrace get `BUILTINS`.
-        self.finds_ours = True
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
-        is_own = self.finds_ours and (name == "headrace" or name.startswith("headrace."))
         # Another tool's finder may ask all finders in turn, this one included.
         thread = get_ident()
-        if not (is_own or name in LOADER_MODULES) or thread in self._asking:
-            is_of_library = path is None and name in sys.stdlib_module_names
-            return library_spec(name) if is_of_library and thread in _importing else None
+        if name not in LOADER_MODULES or thread in self._asking:
+            return library_spec(name) if path is None else None
         self._asking.add(thread)
         try:
             spec = self._found_by_others(name, path, target)
         finally:
             self._asking.discard(thread)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            adapter, beside = ("", "") if is_own else LOADER_MODULES[name]
+            adapter, beside = LOADER_MODULES[name]
             if not beside or _lies_beside(beside, spec.origin):
                 spec.loader = WatchedLoader(spec.loader, adapter)
         return spec
@@ -272,8 +250,7 @@ def _lies_beside(name: str, file: "Any") -> bool:
 class WatchedLoader:
     """Imitates the loader that it wraps; from the module's execution on, the module has that loader.
 
-    The modules of an ``adapter``'s library are recorded once they are executed; those without one are
-    Headrace's, and import as such.
+    The modules of an ``adapter``'s library are recorded once they are executed.
     """
 
     # No __dict__ of its own: loaders compare themselves by it.
@@ -310,11 +287,8 @@ class WatchedLoader:
         # Before it runs: the module sees its own specification as in a bare run.
         module.__loader__ = self._loader
         module.__spec__.loader = self._loader
-        if not self._adapter:
-            module.__builtins__ = BUILTINS
         self._loader.exec_module(module)
-        if self._adapter:
-            record_loaders(self._adapter)
+        record_loaders(self._adapter)
 
 
 # The interpreter removes its import system from the traceback of a module that fails; this is part of it.
