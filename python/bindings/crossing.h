@@ -55,7 +55,12 @@ class KeptError {
   }
   KeptError(const KeptError&) = delete;
   KeptError& operator=(const KeptError&) = delete;
-  PyObject* traceback() const noexcept { return trace_; }
+  /// The exception as an object, with its traceback; null if none was set.
+  PyObject* exception() noexcept {
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    if (value_ != nullptr && trace_ != nullptr) PyException_SetTraceback(value_, trace_);
+    return value_;
+  }
   /// Sets it again, in place of any other.
   void restore() noexcept {
     PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),

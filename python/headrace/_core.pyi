@@ -639,9 +639,8 @@ def local_variables(frame: types.FrameType) -> dict[str, Any]:
     """The variables of a function that are set now, in a new dict: `frame.f_locals` would share its dict with
     the function's `locals()`."""
 
-def raised_by_signal_handler(error: BaseException) -> bool:
-    """Whether the exception passed through a function that Python called with the frame that it
-    interrupted."""
+def raised_by_signal_handler(error: BaseException) -> BaseException | None:
+    """The exception that a signal's handler raised: this one, or one that it was raised from."""
 
 def current_frames() -> dict[int, types.FrameType]:
     """`sys._current_frames`, without a garbage collection meanwhile, which may end in a deadlock."""

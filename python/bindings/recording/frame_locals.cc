@@ -122,17 +122,23 @@ py::dict local_variables(py::handle frame) {
 
 }  // namespace
 
-bool raised_by_signal_handler(PyObject* traceback) {
-  for (auto* at = reinterpret_cast<PyTracebackObject*>(traceback); at != nullptr; at = at->tb_next)
-    if ((got_its_caller(at->tb_frame) && !is_ours(at->tb_frame)) || is_of_a_handler(at->tb_frame))
-      return true;
-  return false;
+Owned raised_by_signal_handler(PyObject* exception) {
+  Owned each = Owned::ref(exception);
+  for (int depth = 0; each && PyExceptionInstance_Check(each.get()) && depth < 8; ++depth) {
+    const Owned traceback(PyException_GetTraceback(each.get()));
+    for (auto* at = reinterpret_cast<PyTracebackObject*>(traceback.get()); at != nullptr; at = at->tb_next)
+      if ((got_its_caller(at->tb_frame) && !is_ours(at->tb_frame)) || is_of_a_handler(at->tb_frame))
+        return each;
+    each = Owned(PyException_GetCause(each.get()));
+  }
+  return Owned();
 }
 
 void forget_failure() {
   if (PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_Exception) == 0) return;
   KeptError error;
-  if (raised_by_signal_handler(error.traceback())) error.restore();
+  if (const Owned raised = raised_by_signal_handler(error.exception()))
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.get())), raised.get());
 }
 
 void add_frame_locals(PyObject* into) {
@@ -141,8 +147,8 @@ void add_frame_locals(PyObject* into) {
   module.def(
       "raised_by_signal_handler",
       [](py::handle error) {
-        const Owned traceback(PyException_GetTraceback(error.ptr()));
-        return raised_by_signal_handler(traceback.get());
+        Owned raised = raised_by_signal_handler(error.ptr());
+        return raised ? py::reinterpret_steal<py::object>(raised.release()) : py::object(py::none());
       },
       py::arg("error"));
 }

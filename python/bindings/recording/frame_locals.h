@@ -5,11 +5,13 @@
 
 #include <Python.h>
 
+#include "crossing.h"
+
 namespace headrace::python {
 
-/// The exception passed through a function that is the handler of a signal now, or that was called with the frame below
-/// it as an argument, which is how Python calls handlers. So a signal's handler raised it, whichever code it
-/// interrupted. A handler written in C leaves no such trace.
-bool raised_by_signal_handler(PyObject* traceback);
+/// The exception, or one that it was explicitly raised from, if it passed through a function that is the handler of a
+/// signal now, or that was called with the frame below it as an argument, which is how Python calls handlers. So a
+/// signal's handler raised it, whichever code it interrupted. Null for others. A handler written in C leaves no trace.
+Owned raised_by_signal_handler(PyObject* exception);
 
 }  // namespace headrace::python

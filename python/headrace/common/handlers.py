@@ -26,7 +26,10 @@ def start_without_signals(thread: threading.Thread) -> None:
 
 
 def let_through(error: BaseException) -> None:
-    """Raises ``error`` again if a signal's handler raised it. Call it first where a hook catches
-    `Exception`."""
-    if _core.raised_by_signal_handler(error):
-        raise error
+    """Raises what a signal's handler raised, if that is ``error``, or what it was raised from.
+
+    Call it first where a hook catches `Exception`.
+    """
+    raised = _core.raised_by_signal_handler(error)
+    if raised is not None:
+        raise raised

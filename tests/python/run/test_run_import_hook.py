@@ -287,18 +287,19 @@ def test_a_signal_while_threading_is_imported(program: Callable[..., Any], numbe
     """The exception that its handler raises arrives in the program, as any other time."""
     seen = program(
         f"""
-        import os, signal, _headrace_import_hook as hook
+        import builtins, os, signal, _headrace_import_hook as hook
 
         def expire(*_): raise TimeoutError("too", "late")
         signal.signal(signal.SIGUSR1, expire)
 
+        bare = builtins.__import__
         def disturbed(name, *arguments, **options):
             if name == "threading":
                 os.kill(os.getpid(), signal.{number})
                 for _ in range(1000): pass
-            return __import__(name, *arguments, **options)
+            return bare(name, *arguments, **options)
 
-        hook.BUILTINS["__import__"] = disturbed
+        builtins.__import__ = disturbed
         try:
             hook._import_threading_in_main_thread()
             for _ in range(1000): pass
