@@ -89,7 +89,7 @@ class Autopilot(Generic[T]):
         return iter(self._loader)
 
     def report(self, epoch: int | None = None) -> Report:
-        """Of the current loader: all of its epochs, or one (1 the first, -1 the last; four are kept)."""
+        """The report of the current loader: all epochs, or one (1 the first, -1 the last; four are kept)."""
         handle = handle_of(self._loader)
         if handle is None:
             raise Error("nothing was recorded of this loop")

@@ -7,7 +7,7 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.record.session import enabled, on_loader
 
-#: What was given before the run has a folder.
+#: Parameters given before the run has a folder.
 _given: dict[str, object] = {}
 
 

@@ -1,4 +1,4 @@
-"""What a dataset holds of its samples: the file of one, and which dataset a part of it is of.
+"""The file of a sample, and the dataset that a part of it belongs to.
 
 No property, method or item of a user's class runs: it may draw random numbers, or take long.
 """
@@ -74,7 +74,7 @@ def classes_of(dataset: Any) -> int:
 
 
 def signature_of(dataset: Any, sampler: Any, batch_size: Any) -> tuple[Any, ...]:
-    """What tells loaders apart that one line of the program makes. -1: their length is not known."""
+    """The properties that differ between loaders made by one line of the program; -1: unknown length."""
     length = -1
     if type(dataset) in (list, tuple):
         length = len(dataset)
@@ -112,7 +112,7 @@ def plain_index(index: Any) -> Any:
 
 
 class Order(NamedTuple):
-    """What decides the order of a loader's samples. Its sampler may hold the dataset, and is not kept."""
+    """The facts that decide the order of a loader's samples; its sampler may hold the dataset and is not kept."""
 
     module: str
     name: str

@@ -1,4 +1,4 @@
-"""What a batch is made of: its arrays, under the names that the program would write.
+"""The arrays of a batch, under the names that the program would write.
 
 Only classes that are known by themselves are looked into: code of the user's own ones (a key that is decoded
 when it is asked for, a property) would run once more than without Headrace.

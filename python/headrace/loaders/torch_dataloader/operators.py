@@ -167,7 +167,7 @@ class Plan:
 
 
 def plan(fetcher: Any, loader: int, in_front: int = 0) -> Plan:
-    """What is timed while ``fetcher`` fetches a batch for ``loader``."""
+    """Finds the operators that run while ``fetcher`` fetches a batch for ``loader``."""
     walk = Plan(loader, "num_workers", in_front)
     dataset = fetcher.dataset
     foreign = foreign_of(dataset)

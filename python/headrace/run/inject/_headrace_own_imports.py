@@ -26,7 +26,7 @@ class ShadowedError(ImportError):
 
 
 def library_spec(name: str) -> "Any":
-    """Where the standard library's module is that a module of ours imports now; None: the user imports.
+    """The spec of the standard library's module that a module of ours imports now; None: the user imports.
 
     Raises ShadowedError if a file of the user's would be found.
     """

@@ -33,7 +33,7 @@ class Loop(Protocol):
     def dataset(self) -> Any:
         """The dataset whose indices its batches have; None: not known."""
 
-    #: What draws the indices; None: not known.
+    #: The sampler that draws the indices; None: not known.
     order: Order | None
     #: Worker processes; 0: none, or not known.
     workers: int
