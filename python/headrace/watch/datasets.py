@@ -112,7 +112,7 @@ def plain_index(index: Any) -> Any:
 
 
 class Order(NamedTuple):
-    """The facts that decide the order of a loader's samples; its sampler may hold the dataset and is not kept."""
+    """The facts that decide the order of a loader's samples, without its sampler, which may hold the dataset."""
 
     module: str
     name: str
