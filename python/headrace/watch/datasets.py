@@ -112,7 +112,8 @@ def plain_index(index: Any) -> Any:
 
 
 class Order(NamedTuple):
-    """The facts that decide the order of a loader's samples, without its sampler, which may hold the dataset."""
+    """The facts that decide the order of a loader's samples. A sampler may hold the dataset, so it is not
+    kept."""
 
     module: str
     name: str
