@@ -112,8 +112,7 @@ def plain_index(index: Any) -> Any:
 
 
 class Order(NamedTuple):
-    """The facts that decide the order of a loader's samples. A sampler may hold the dataset, so it is not
-    kept."""
+    """The facts that decide the order of samples; the sampler is not kept, as it may hold the dataset."""
 
     module: str
     name: str
