@@ -245,6 +245,14 @@ def test_a_library_that_fails_to_import(program: Callable[..., Any], library: Pa
     assert (said, left) == ("libcudart.so.12", ["torch.utils"])  # as bare
 
 
+def recorded(program: Path, library: Path) -> "subprocess.CompletedProcess[str]":
+    """The program's end, in an environment of ``headrace run``."""
+    users = {**os.environ, "PYTHONPATH": str(library)}
+    environment = recording_environment(users, str(program.parent))
+    line = [sys.executable, str(program)]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_an_adapter_that_fails_is_one_warning(library: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
@@ -253,11 +261,8 @@ def test_an_adapter_that_fails_is_one_warning(library: Path, tmp_path: Path) -> 
         "adapter.record_every_loader = fail\n"
         "import torch\nprint(torch.utils.data.DataLoader.__name__)\n"
     )
-    environment = recording_environment({**os.environ, "PYTHONPATH": str(library)}, str(tmp_path))
-    result = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "DataLoader\n"
+    result = recorded(program, library)
+    assert (result.returncode, result.stdout) == (0, "DataLoader\n")
     assert result.stderr == (
         "the loaders of this process are not recorded (AttributeError: no _get_iterator)\n"
     )
@@ -319,10 +324,7 @@ def test_an_interrupt_ends_the_process_by_its_signal(library: Path, tmp_path: Pa
         "adapter.record_every_loader = lambda: atexit.register(lambda: exec('pass'))\n"
         "import torch\nraise KeyboardInterrupt\n"
     )
-    environment = recording_environment({**os.environ, "PYTHONPATH": str(library)}, str(tmp_path))
-    result = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
-    )
+    result = recorded(program, library)
     assert result.returncode == -signal.SIGINT
     assert "program.py" in result.stderr
 
@@ -334,10 +336,7 @@ def test_an_interrupt_in_a_console_is_no_end_of_the_program(library: Path, tmp_p
         "adapter.record_every_loader = lambda: None\nimport torch\n"
         "code.InteractiveConsole().push('raise KeyboardInterrupt')\nprint('goes on')\n"
     )
-    environment = recording_environment({**os.environ, "PYTHONPATH": str(library)}, str(tmp_path))
-    result = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
-    )
+    result = recorded(program, library)
     assert (result.returncode, result.stdout) == (0, "goes on\n")
 
 

@@ -155,8 +155,8 @@ def _sample_thread(each: _Thread) -> bool:
         return False
     works, waits = each.seen["works"], each.seen["waits"]
     # A main thread that is always in next() is a loop that waits for its input.
-    is_fed = not is_main or waits >= _TRAINS * each.seen.total()
-    if is_fed and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
+    may_hand_over = not is_main or waits >= _TRAINS * each.seen.total()
+    if may_hand_over and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
         loader.note("hands_over", "loop" if is_main else "thread")
     return True
 

@@ -41,11 +41,6 @@ class CallSiteLoop:
         caller = self._caller()
         return caller is not None and caller.f_code is self._code and caller.f_lineno == self._line
 
-    def is_in_function(self) -> bool:
-        """Whether the caller is at any line of the function."""
-        caller = self._caller()
-        return caller is not None and caller.f_code is self._code
-
     def _caller(self) -> FrameType | None:
         if threading.get_ident() != self._main:
             return None

@@ -7,8 +7,7 @@ import functools
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from headrace import _core
@@ -20,10 +19,8 @@ from headrace.record.operator import _code, code_key, name_of, readable
 class RecordedWork:
     """What the threads of executors run: one operator for each of the user's functions."""
 
-    def __init__(self, but: Callable[[CodeType], bool] = lambda _: False, ahead: int = 0) -> None:
-        """``but``: whether a function is none of the input's. ``ahead``: so many calls are under way at most,
-        so as many workers can be busy; 0: unknown."""
-        self._but = but
+    def __init__(self, ahead: int) -> None:
+        """``ahead``: so many calls are under way at most, so as many workers can be busy; 0: unknown."""
         self._parameter = f"max_workers<={ahead}" if ahead else "max_workers"
         self._operators: dict[int, _core.OperatorHandle | None] = {}
         self._running = threading.local()
@@ -43,7 +40,7 @@ class RecordedWork:
 
     def _operator(self, function: Any) -> _core.OperatorHandle | None:
         code = _code(function)
-        if code is None or not is_the_users(code.co_filename) or self._but(code):
+        if code is None or not is_the_users(code.co_filename):
             return None
         key = code_key(function)
         if key not in self._operators:
