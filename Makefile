@@ -21,13 +21,16 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt python/bindings/exports.map $(wil
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PY_DIRS := python tests tools benchmarks samples
+# Runs a stage and keeps how long it took, for `make times`.
+TIMED := $(PYTHON) tools/times.py stage
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
-  docs lint sizes numbers ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo \
+  test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks readers bench verdicts bench-verdicts fuzz \
+  docs lint sizes numbers times ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench bench-packages wheel-tools
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -50,31 +53,33 @@ $(STAMPS)/requirements: pyproject.toml tools/requirements.py $(STAMPS)/venv
 # Removed first: a build that fails halfway must not look finished.
 $(STAMPS)/project: pyproject.toml $(NATIVE) $(STAMPS)/requirements
 	@rm -f $@
-	@tools/setup.sh project
+	@$(TIMED) build-module tools/setup.sh project
+	@touch $@
+
+$(STAMPS)/lint: pyproject.toml tools/requirements.py $(STAMPS)/requirements
+	@tools/setup.sh lint
 	@touch $@
 
 torch: $(STAMPS)/venv
 	@tools/setup.sh torch
 
-# Their tests are skipped where they are not installed; in CI they are.
+# Their tests are skipped where they are not installed.
 frameworks: torch
 	@tools/setup.sh frameworks
 
 streaming: frameworks
 	@tools/setup.sh streaming
 
-# Keras, MLflow, W&B and a Jupyter kernel, for the tests of integrations; not in CI.
+# Keras, MLflow, W&B and a Jupyter kernel, for the tests of integrations.
 integrations: $(STAMPS)/venv
 	@tools/setup.sh integrations
 
-# Large, so not part of `make test`.
 tensorflow: $(STAMPS)/venv
 	@tools/setup.sh tensorflow
 
 mindspore: $(STAMPS)/venv
 	@tools/setup.sh mindspore
 
-# Not in CI: they are large.
 large-loaders: $(STAMPS)/venv
 	@tools/setup.sh large-loaders
 
@@ -84,7 +89,7 @@ more-loaders: $(STAMPS)/venv
 cluster-engines: $(STAMPS)/venv
 	@tools/setup.sh cluster-engines
 
-# moto's server and s3fs; not in CI.
+# moto's server and s3fs.
 object-store: $(STAMPS)/venv
 	@tools/setup.sh object-store
 
@@ -95,34 +100,58 @@ build: setup build-release  ## the C++ library and the Python module
 build-release build-asan build-tsan build-bench: build-%: system
 	@mkdir -p build
 	@cmake --preset $* -DHEADRACE_WERROR=$(HEADRACE_WERROR) >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
-	cmake --build --preset $*
+	@$(TIMED) build-$* cmake --build --preset $*
+
+bench-packages:
+	@tools/setup.sh bench
 
 demo:  ## find and remove the bottleneck of a built-in pipeline; installs and compiles only what that takes
 	@tools/setup.sh demo
 
 # --- tests ------------------------------------------------------------------------------------------------------
 
-# Everything is built before the first test runs, so that the last lines are ctest's and pytest's. C++ tests run under
-# the sanitizers only: a third build of them, optimised, took twelve minutes of two cores and found nothing of its own.
-# The optimised library is what the Python tests use, from the wheel and from the editable install.
-test: setup torch $(if $(CI),frameworks streaming mindspore) build-asan build-tsan wheel test-asan test-tsan test-python  ## all of the tests
+# What a change needs: the library optimised, as users have it, and no compiler, browser or framework but PyTorch.
+test: setup torch test-cpp test-python  ## C++ and Python tests
 
-test-cpp: build-release  ## C++ tests, optimised (not part of `make test`)
-	ctest --preset release -j $(JOBS)
+# All that has to hold before a change is taken (.ci/run). Sanitizers first: the last lines are ctest's and pytest's.
+check: lint checks test-asan test-tsan setup torch test-cpp times test-python  ## lint, sanitizers, tests: what CI runs
 
-test-asan: build-asan  ## C++ tests and fuzz corpora under Address- and UndefinedBehaviorSanitizer
-	ctest --preset asan -j $(JOBS)
+# Once before an issue is called resolved; hours.
+nightly: check docs fuzz tidy wheel test-all record-cases mutants test-realtime  ## all that `make check` has no time for
 
-test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
-	ctest --preset tsan -j $(JOBS)
+# What only `make check` needs: clang, valgrind, a browser.
+checks: $(STAMPS)/venv
+	@tools/setup.sh check
 
-# Most tests wait more than they compute, so several run side by side (what fails there has to pass by itself), then
-# those that must have the machine alone, in a process below pytest's: where a library brings it down, the test is named.
-test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
-	export HEADRACE_WHEEL="$$(cat build/wheel/stamp 2>/dev/null)"; \
-	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
-	  $(VENV)/python -m pytest -m "not alone" --last-failed
-	$(VENV)/python -m pytest -m alone -n 1 --dist load
+test-cpp: build-release  ## C++ tests, optimised
+	@$(TIMED) ctest-release ctest --preset release -j $(JOBS)
+
+test-asan: checks build-asan  ## C++ tests and fuzz corpora under Address- and UndefinedBehaviorSanitizer
+	@$(TIMED) ctest-asan ctest --preset asan -j $(JOBS)
+
+test-tsan: build-tsan  ## C++ tests of what runs in threads, under ThreadSanitizer
+	@$(TIMED) ctest-tsan ctest --preset tsan -j $(JOBS)
+
+# Most tests wait more than they compute, so several run side by side. The wheel's tests run where `make wheel` did.
+test-python: setup torch  ## Python tests
+	@export HEADRACE_WHEEL="$$(cat build/wheel/stamp 2>/dev/null)"; mkdir -p build/times; \
+	  $(TIMED) pytest $(VENV)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile --junitxml=build/times/pytest.xml
+
+# A library in a process of its own, so that a crash has its name.
+test-all: setup torch frameworks streaming mindspore tensorflow large-loaders more-loaders integrations cluster-engines object-store test-python test-libraries  ## Python tests with every library that has some; gigabytes
+
+test-libraries: setup torch  ## tests of the libraries that are installed
+	@for module in tests/libraries/test_*.py; do $(VENV)/python -m pytest $$module || test $$? = 5 || failed=1; done; test -z "$$failed"
+
+record-cases: setup torch  ## play the loops of tests/verdicts/loops again; fails where operators, queues or parameters changed
+	HEADRACE_RECORD_CASES=1 $(VENV)/python -m pytest tests/python
+	@for module in tests/libraries/test_*.py; do HEADRACE_RECORD_CASES=1 $(VENV)/python -m pytest $$module || test $$? = 5 || failed=1; done; test -z "$$failed"
+
+mutants: test-cpp setup torch  ## ten faults put into the product, one by one: fails where the tests do not find one
+	$(VENV)/python tests/mutants/run.py
+
+test-realtime: setup torch  ## tests in real time; prints how many of them passed, and is no part of `make test`
+	@$(VENV)/python -m pytest tests/realtime
 
 # What other systems get, built here.
 readers: setup  ## the native module without recording, as macOS and Windows have it, and its tests
@@ -132,12 +161,12 @@ readers: setup  ## the native module without recording, as macOS and Windows hav
 	cmake --build build/readers --target _core
 	HEADRACE_READERS=build/readers/python $(VENV)/python -m pytest tests/python/test_readers.py
 
-fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
+fuzz: checks build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
 	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
-bench: setup build-bench  ## all benchmarks; raw figures with machine, compiler and commit
+bench: setup bench-packages build-bench  ## all benchmarks; raw figures with machine, compiler and commit
 	@benchmarks/run.sh
 
 verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1: which thresholds none needs
@@ -159,13 +188,8 @@ docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Pyt
 
 # --- form -------------------------------------------------------------------------------------------------------
 
-lint: system $(STAMPS)/requirements  ## formatters and linters, no change
-	@$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
-	$(VENV)/ruff check $(PY_DIRS)
-	$(VENV)/ruff format --check $(PY_DIRS)
-	$(VENV)/mypy
-	$(VENV)/python tools/check_floors.py
-	$(VENV)/python tools/ceilings.py --check
+lint: system $(STAMPS)/lint  ## formatters and linters, no change
+	@$(TIMED) lint tools/lint.sh $(CXX_FILES)
 
 sizes:  ## lines by room, headers that are not installed, imports inside functions, circles of includes
 	@$(PYTHON) tools/sizes.py
@@ -176,13 +200,16 @@ numbers:  ## hand-set numbers of the code that judges, by room
 ceilings:  ## lower the figures of tools/ceilings.toml to what is measured; none rises
 	@$(PYTHON) tools/ceilings.py
 
+times:  ## minutes of each stage that ran, and the tests over 3 s; fails half above tools/ceilings.toml
+	@$(PYTHON) tools/times.py
+
 # The units of the asan build: a folder each (largest first), and the files with options of their own.
-tidy: setup build-asan  ## clang-tidy over the library, with the flags of the asan build
+tidy: checks $(STAMPS)/lint build-asan  ## clang-tidy over the library, with the flags of the asan build
 	@grep -o '"file": "[^"]*"' build/asan/compile_commands.json | cut -d '"' -f 4 | \
 	  grep -E '/headrace(_profiler)?\.dir/Unity/|^$(CURDIR)/src/' | xargs ls -S | \
 	  xargs -P $(JOBS) -n 1 $(VENV)/clang-tidy -p build/asan --quiet --extra-arg=-Wno-deprecated-declarations 2>/dev/null
 
-format: system $(STAMPS)/requirements  ## formatters, in place
+format: system $(STAMPS)/lint  ## formatters, in place
 	@$(VENV)/clang-format -i $(CXX_FILES)
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
@@ -195,7 +222,10 @@ figures: setup  ## what is written from declarations: figures and tables with th
 
 # --- release ----------------------------------------------------------------------------------------------------
 
-wheel: setup build/wheel/stamp  ## dist/*.whl, with the libraries that it needs inside
+wheel: setup wheel-tools build/wheel/stamp  ## dist/*.whl, with the libraries that it needs inside
+
+wheel-tools: $(STAMPS)/venv
+	@tools/setup.sh wheel-tools
 
 # Holds the wheel's path: dist may have others, of `make portable-wheel`.
 build/wheel/stamp: pyproject.toml README.md LICENSE THIRD-PARTY-LICENSES $(NATIVE) $(PACKAGE) $(STAMPS)/requirements

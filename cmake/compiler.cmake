@@ -16,8 +16,9 @@ find_program(HEADRACE_CCACHE ccache)
 mark_as_advanced(HEADRACE_CCACHE)
 if(HEADRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # CCACHE_BASEDIR: a unit of several files is in the build's folder, and the wheel's is another than the editable
-  # install's.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${HEADRACE_CCACHE})
+  # install's. CCACHE_NOHASHDIR: nor does the clone's place count; a debugger finds the sources of the first one.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HEADRACE_CCACHE})
 endif()
 
 # Sanitizers change the ABI of what they instrument, so they hold for the whole build, not for one target.

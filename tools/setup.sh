@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # The steps of `make setup`; each may be called alone, and each does nothing where there is nothing to do.
 #
-#     tools/setup.sh system          Debian packages of tools/build-packages.txt, debian-packages.txt (sudo when not root)
+#     tools/setup.sh system          Debian packages of tools/build-packages.txt, test-packages.txt (sudo when not root)
+#     tools/setup.sh check           Debian packages of tools/check-packages.txt, and what a browser is driven with
+#     tools/setup.sh bench           Debian packages of tools/bench-packages.txt
+#     tools/setup.sh lint            formatters and linters, into .venv
 #     tools/setup.sh venv            .venv, made with $PYTHON (default: python3)
 #     tools/setup.sh requirements    what pyproject.toml asks for, into .venv
 #     tools/setup.sh project         the project itself, editable, without build isolation
@@ -27,7 +30,7 @@ die() { say "$*"; exit 1; }
 # Packages that this release turned out not to have, so that they are not looked for again.
 unavailable=.venv/.stamps/unavailable-packages
 
-packages_files=(tools/build-packages.txt tools/debian-packages.txt)
+packages_files=(tools/build-packages.txt tools/test-packages.txt)
 
 # --- system -----------------------------------------------------------------------------------------------------
 
@@ -89,6 +92,11 @@ setup_portable() {
   setup_system
 }
 
+setup_bench() {
+  packages_files=(tools/bench-packages.txt)
+  setup_system
+}
+
 # --- Python -----------------------------------------------------------------------------------------------------
 
 # An interpreter that can build the module: 3.10 or newer, with venv and with its headers.
@@ -117,8 +125,22 @@ venv=.venv
 pip_install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
 setup_requirements() {
-  say "installing the Python packages to build, test and lint"
-  .venv/bin/python tools/requirements.py demo mcp prometheus test top lint view wheel | pip_install -r /dev/stdin
+  say "installing the Python packages to build and test"
+  .venv/bin/python tools/requirements.py demo mcp prometheus test top view | pip_install -r /dev/stdin
+}
+
+setup_lint() {
+  .venv/bin/python tools/requirements.py lint | pip_install -r /dev/stdin
+}
+
+setup_wheel-tools() {
+  .venv/bin/python tools/requirements.py wheel | pip_install -r /dev/stdin
+}
+
+setup_check() {
+  packages_files=(tools/check-packages.txt)
+  setup_system
+  .venv/bin/python tools/requirements.py browser | pip_install -r /dev/stdin
 }
 
 setup_project() {
@@ -245,6 +267,6 @@ setup_demo() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | more-loaders | integrations | cluster-engines | object-store | docs | portable | demo) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|more-loaders|integrations|cluster-engines|object-store|docs|portable|demo" ;;
+  system | venv | requirements | project | lint | check | bench | wheel-tools | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | more-loaders | integrations | cluster-engines | object-store | docs | portable | demo) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|lint|check|bench|wheel-tools|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|more-loaders|integrations|cluster-engines|object-store|docs|portable|demo" ;;
 esac

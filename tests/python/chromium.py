@@ -27,7 +27,7 @@ def program(*names: str) -> str:
     for name in names:
         if found := shutil.which(name):
             return found
-    message = f"needs {names[0]}, as tools/debian-packages.txt names it"
+    message = f"needs {names[0]}, as tools/check-packages.txt names it"
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
@@ -53,6 +53,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.get("about:blank")  # what was shown may ask for more meanwhile
         self.messages()
         self.requests()
         self.driver.get(page if isinstance(page, str) else page.as_uri())

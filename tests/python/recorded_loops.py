@@ -59,6 +59,16 @@ def consume(loader: Any, seconds: float = 0, limit: int | None = None) -> list[A
     return items
 
 
+def played(loader: Any, seconds: float = 0, epochs: int = 1) -> hr.Report:
+    """The report of a loop over a wrapped loader, which takes so long for each item and keeps none."""
+    wrapped: Any = hr.wrap(loader)
+    for _ in range(epochs):
+        for _item in wrapped:
+            if seconds:
+                time.sleep(seconds)
+    return wrapped.report()
+
+
 def quiet(report: Any, tmp_path: Path, **host: Any) -> Any:
     """The report as if nothing else ran on this machine."""
     document = json.loads(report.to_json())

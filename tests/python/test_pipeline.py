@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from recorded_loops import played
+from stored_reports import StoredReports
 
 
 @pytest.fixture(autouse=True)
@@ -413,15 +415,12 @@ def test_source_that_gives_no_iterator() -> None:
 # --- recording ----------------------------------------------------------------------------------------------
 
 
-def test_report_names_the_operator() -> None:
+def test_report_names_the_operator(stored: StoredReports) -> None:
     def decode(x: int) -> int:
         time.sleep(0.004)
         return x
 
-    pipe = hr.source(range(300)).map(decode, workers=2).batch(4)
-    for _ in pipe:
-        time.sleep(0.001)
-    report = pipe.report()
+    report = stored(lambda: played(hr.source(range(300)).map(decode, workers=2).batch(4), 0.001))
     assert [op.name for op in report.profile.operators] == ["source", "decode", "batch"]
     assert [op.kind for op in report.profile.operators] == ["source", "map", "batch"]
     assert report.diagnosis.kind == "input_bound"

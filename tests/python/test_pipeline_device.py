@@ -12,6 +12,8 @@ import pytest
 
 import headrace as hr
 from headrace.transport import HostDevice
+from recorded_loops import played
+from stored_reports import StoredReports
 
 np = pytest.importorskip("numpy")
 
@@ -88,14 +90,12 @@ def test_can_be_pickled() -> None:
     assert [batch["name"] for batch in pipe] == ["0", "1", "2", "3"]
 
 
-def test_a_slow_copy_is_named_with_its_bytes() -> None:
+def test_a_slow_copy_is_named_with_its_bytes(stored: StoredReports) -> None:
     def big(x: int) -> Any:
         return np.zeros(100_000, dtype=np.uint8)
 
     pipe = hr.source(range(120)).map(big, workers=2).to_device(HostDevice(bandwidth=20e6))
-    for _ in pipe:
-        time.sleep(0.001)
-    report = pipe.report()
+    report = stored(lambda: played(pipe, 0.001))
     copy = report.profile.operators[-1]
     assert (copy.name, copy.kind) == ("to_device", "transfer")
     assert copy.transfer is not None

@@ -22,6 +22,8 @@ import headrace as hr
 import process_bodies as bodies
 from headrace.pipeline import OperatorError
 from headrace.pipeline._process_map import WorkerPool
+from recorded_loops import played
+from stored_reports import StoredReports
 
 
 @pytest.fixture(autouse=True)
@@ -498,11 +500,8 @@ def test_no_worker_outlives_a_killed_training_loop(tmp_path: Path) -> None:
 # --- recording ----------------------------------------------------------------------------------------------
 
 
-def test_the_report_shows_service_as_the_worker_process_measured_it() -> None:
-    pipe = in_processes(range(250), bodies.spin, 1)
-    for _ in pipe:
-        pass
-    report = pipe.report()
+def test_the_report_shows_service_as_the_worker_process_measured_it(stored: StoredReports) -> None:
+    report = stored(lambda: played(in_processes(range(250), bodies.spin, 1)))
     spin = next(op for op in report.profile.operators if op.name == "spin")
     assert spin.executor == "process"
     assert spin.kind == "map"
@@ -514,13 +513,10 @@ def test_the_report_shows_service_as_the_worker_process_measured_it() -> None:
     assert sum(row.seconds for row in report.profile.stall_ledger) == pytest.approx(wait, rel=0.01)
 
 
-def test_large_arrays_and_little_work_are_a_hand_off() -> None:
+def test_large_arrays_and_little_work_are_a_hand_off(stored: StoredReports) -> None:
     # Many, so that the first ones, whose memory is new, are few of them.
     items = [np.zeros(2_000_000)] * 300
-    pipe = in_processes(items, bodies.same, 1, capacity=2)
-    for _ in pipe:
-        pass
-    report = pipe.report()
+    report = stored(lambda: played(in_processes(items, bodies.same, 1, capacity=2)))
     assert report.diagnosis.cause == "handoff"
     assert report.diagnosis.operator == "same.handoff"
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from stored_reports import StoredReports
 
 ITEMS = 60
 
@@ -260,8 +261,8 @@ def test_no_figure_is_a_stand_in(report: hr.Report) -> None:
     assert not negative(report.to_dict()["profile"])
 
 
-def test_the_verdict_names_the_operator(report: hr.Report) -> None:
-    diagnosis = report.diagnosis
+def test_the_verdict_names_the_operator(request: pytest.FixtureRequest, stored: StoredReports) -> None:
+    diagnosis = stored(lambda: request.getfixturevalue("report")).diagnosis
     assert (diagnosis.kind, diagnosis.operator) == ("input_bound", "decode")
     assert 0 <= diagnosis.confidence <= 1
     assert 0 <= diagnosis.share_of_step <= 1

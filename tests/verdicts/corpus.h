@@ -1,4 +1,4 @@
-// Profiles that benchmarks/verdicts/run.py recorded live, with the verdict that each must get.
+// Recorded profiles with the verdict that each must get: of benchmarks/verdicts/run.py, of `make record-cases`.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,17 @@
 
 namespace headrace::analysis {
 
-inline std::vector<std::filesystem::path> corpus() {
+/// The files of tests/verdicts/`folder`, sorted.
+inline std::vector<std::filesystem::path> recorded(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(HEADRACE_TESTS_DIR "/verdicts/corpus")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(HEADRACE_TESTS_DIR / std::filesystem::path("verdicts") / folder)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
 }
+
+inline std::vector<std::filesystem::path> corpus() { return recorded("corpus"); }
 
 }  // namespace headrace::analysis

@@ -1,6 +1,7 @@
 // Each recorded profile gets the verdict that it is labelled with.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,13 @@ TEST(Corpus, IsThere) { EXPECT_GE(corpus().size(), 40U); }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, Recorded, testing::ValuesIn(corpus()),
                          [](const auto& info) { return info.param.stem().string(); });
+
+// Loops of every loader that Headrace knows, as their tests in tests/python asserted.
+INSTANTIATE_TEST_SUITE_P(Loops, Recorded, testing::ValuesIn(recorded("loops")), [](const auto& info) {
+  std::string name = info.param.stem().string();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace headrace::analysis

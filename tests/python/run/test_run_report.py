@@ -136,10 +136,10 @@ class TestFolder:
 
     def test_a_run_that_records_beside_this_one_is_not_reported(self, scripts: Any, tmp_path: Path) -> None:
         with hr.session(run=tmp_path / "run"):
-            list(hr.wrap(range(50), name="beside"))
+            list(hr.wrap(range(50), name="of_another"))
             err = scripts.run("--out", "run", scripts.write(LOOP)).err
         assert "\ntrain · 1 epoch" in err
-        assert "beside" not in err
+        assert "of_another" not in err
 
     def test_one_that_cannot_be_made_has_a_replacement(self, scripts: Any, tmp_path: Path) -> None:
         scripts.write("", "file")

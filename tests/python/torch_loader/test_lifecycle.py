@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from stored_reports import StoredReports
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 data = pytest.importorskip("torch.utils.data")
@@ -394,8 +395,7 @@ def pin_by_copy(iterator: Any) -> None:
     iterator._pin_memory_thread_done_event = threading.Event()
 
 
-@pytest.mark.alone  # the costs of its threads decide
-def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch, stored: StoredReports) -> None:
     """Without an accelerator torch starts no such thread; this one does what it would do."""
     from headrace.loaders.torch_dataloader import hook
 
@@ -424,9 +424,9 @@ def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = {one.name: (one.kind, one.items) for one in profile.operators if one.kind != "sampler"}
     assert kinds["pin_memory"] == ("pin_memory", 30)
     assert kinds["handoff"] == ("handoff", 30)
-    ledger = {row.operator: row.seconds for row in profile.stall_ledger}
-    assert max(ledger, key=lambda name: ledger[name]) == "pin_memory"
     assert profile.queues[3].puts == profile.queues[3].gets == 30
+    ledger = {row.operator: row.seconds for row in stored(loader.report).profile.stall_ledger}
+    assert max(ledger, key=lambda name: ledger[name]) == "pin_memory"
 
 
 def test_private_names_that_are_gone_leave_the_sink_and_a_line(
