@@ -21,6 +21,10 @@ from stored_reports import RECORDS, StoredReports
 
 __all__ = ["compare", "scripts", "tune"]  # fixtures
 
+# Tests run side by side: threads of a library's pool that wait for each other on busy cores take minutes.
+for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(pool, "1")
+
 #: What a launcher, a terminal or a user may have set.
 LAUNCHERS = (
     *(

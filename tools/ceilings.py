@@ -43,7 +43,7 @@ def measured_in(root: Path) -> Figures:
         "numbers": answers,
         "caps": caps,
         "headers": {"include": headers_not_installed(root)},
-        "imports": {"python/headrace": imports_inside_functions(root)},
+        "imports": imports_inside_functions(root),
         "circles": {room: len(units) for room, units in units_in_circles(root).items()},
     }
 

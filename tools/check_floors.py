@@ -85,11 +85,14 @@ def floor_of(path: Path) -> str:
 
 
 def imports_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and module of every import, but for those that only a type checker follows."""
+    """Line and name of every import, but for those that only a type checker follows.
+
+    Of Headrace, what is imported has the name of its module before it.
+    """
     if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
         return
-    if isinstance(tree, ast.ImportFrom) and tree.module == "headrace":
-        yield from ((tree.lineno, f"headrace.{alias.name}") for alias in tree.names)
+    if isinstance(tree, ast.ImportFrom) and (tree.module or "").split(".")[0] == "headrace":
+        yield from ((tree.lineno, f"{tree.module}.{alias.name}") for alias in tree.names)
     elif isinstance(tree, ast.ImportFrom):
         yield tree.lineno, tree.module or ""
     elif isinstance(tree, ast.Import):

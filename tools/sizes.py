@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from check_floors import imports_of
 
@@ -21,6 +22,8 @@ CODE = {".h", ".cc", ".py", ".pyi", ".js", ".css", ".html", ".j2", ".sh"}
 CXX = ("include/headrace", "src")
 PRODUCT = (*CXX, "python/bindings", "python/headrace")
 BESIDE = ("tests", "benchmarks", "tools")
+
+Node = TypeVar("Node")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -65,15 +68,53 @@ def headers_not_installed(root: Path) -> int:
     return sum(1 for _ in include.rglob("*.h")) - len(installed)
 
 
-def imports_inside_functions(root: Path) -> int:
-    """Imports that run when a function of the package runs; those that only a type checker follows do not."""
-    count = 0
-    for path in code_under(root / "python/headrace"):
-        if path.suffix == ".py":
-            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-            count += len({line for function in functions for line, _ in imports_of(function)})
-    return count
+def in_module(name: str, modules: set[str]) -> str:
+    """The module of a name that is imported; the name itself where it is one, or of another package."""
+    return name if name in modules or name.rpartition(".")[0] not in modules else name.rpartition(".")[0]
+
+
+def imports_inside_functions(root: Path) -> dict[str, int]:
+    """Imports that run when a function of the package runs, by why they cannot or need not stand at the top.
+
+    library: of another package, which may not be installed; circle: at the top, the imported module would
+    import this one; time: what `import headrace` need not load.
+    """
+    package = root / "python/headrace"
+    name_of = {
+        path: ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for path in package.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__") for name in name_of.values()}
+    at_top: dict[str, set[str]] = {}
+    inside: list[tuple[str, str]] = []
+    for path, name in name_of.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [
+            node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
+        late = {found for function in functions for found in imports_of(function)}
+        module = name.removesuffix(".__init__")
+        inside += [(module, in_module(imported, modules)) for _, imported in late]
+        top = (found[1] for found in imports_of(tree) if found not in late)
+        at_top[module] = {in_module(imported, modules) for imported in top} & modules
+    kinds = dict.fromkeys(("library", "circle", "time"), 0)
+    for importer, module in inside:
+        reached = closure(at_top.get(module, set()) | {module}, at_top)
+        kind = (
+            "library" if module.split(".")[0] != "headrace" else "circle" if importer in reached else "time"
+        )
+        kinds[kind] += 1
+    return kinds
+
+
+def closure(first: set[Node], arrows: dict[Node, set[Node]]) -> set[Node]:
+    """``first``, and all that arrows lead to from there."""
+    reached, pending = set(first), list(first)
+    while pending:
+        further = arrows.get(pending.pop(), set()) - reached
+        reached |= further
+        pending += further
+    return reached
 
 
 def units_in_circles(root: Path) -> dict[str, list[str]]:
@@ -94,12 +135,7 @@ def units_in_circles(root: Path) -> dict[str, list[str]]:
         arrows[unit[path]] |= {unit[other] for other in others} - {unit[path]}
     circles: dict[str, list[str]] = {}
     for start in arrows:
-        reached, pending = set[Path](), [start]
-        while pending:
-            further = arrows[pending.pop()] - reached
-            reached |= further
-            pending += further
-        if start in reached:
+        if start in closure(arrows[start], arrows):
             name = start.relative_to(root).with_suffix("").as_posix()
             circles.setdefault(files[start], []).append(name)
     return circles
@@ -119,7 +155,8 @@ def main(root: Path) -> None:
     print(f"{'product':<34}{product:>8,}")
     print(f"{'product and beside':<34}{sum(lines.values()):>8,}\n")
     print(f"headers that are not installed: {headers_not_installed(root)}")
-    print(f"imports inside functions of python/headrace: {imports_inside_functions(root)}")
+    for kind, count in imports_inside_functions(root).items():
+        print(f"imports inside functions of python/headrace ({kind}): {count}")
     print("units whose includes lead back to them:")
     for unit in sorted(unit for units in units_in_circles(root).values() for unit in units):
         print(f"  {unit}")

@@ -4,8 +4,8 @@
     python tests/mutants/run.py NUMBER...  # some of them
 
 Needs what `make test` builds. A fault is put into a file of the working tree, what depends on it is built
-again, its tests run, and the file is as it was, also after Ctrl-C. The tests named beside a fault are a part of
-the gate, so that a round takes minutes; a fault that they do not find is looked for by all tests.
+again, its tests run, and the file is as it was, also after Ctrl-C. Beside each fault stands the part of the
+gate that has to find it, so that a round takes minutes.
 """
 
 from __future__ import annotations
