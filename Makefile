@@ -30,7 +30,7 @@ TIMED := $(PYTHON) tools/times.py stage
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo \
   test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks readers bench verdicts bench-verdicts fuzz \
-  docs lint sizes numbers times ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench bench-packages wheel-tools
+  docs lint sizes numbers times ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-fuzz build-tsan build-bench bench-packages wheel-tools
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -97,7 +97,7 @@ object-store: $(STAMPS)/venv
 
 build: setup build-release  ## the C++ library and the Python module
 
-build-release build-asan build-tsan build-bench: build-%: system
+build-release build-asan build-fuzz build-tsan build-bench: build-%: system
 	@mkdir -p build
 	@cmake --preset $* -DHEADRACE_WERROR=$(HEADRACE_WERROR) >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
 	@$(TIMED) build-$* cmake --build --preset $*
@@ -161,8 +161,8 @@ readers: setup  ## the native module without recording, as macOS and Windows hav
 	cmake --build build/readers --target _core
 	HEADRACE_READERS=build/readers/python $(VENV)/python -m pytest tests/python/test_readers.py
 
-fuzz: checks build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
-	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)
+fuzz: checks build-fuzz  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
+	@printf '%s\n' build/fuzz/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ bench: setup bench-packages build-bench  ## all benchmarks; raw figures with mac
 verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1: which thresholds none needs
 	@mkdir -p build && cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
 	@cmake --build --preset release --target verdict_cases
-	@$(VENV)/python benchmarks/verdicts/judge.py --cases build/release/tests/verdict_cases $(if $(ABLATE),--ablate)
+	@$(VENV)/python benchmarks/verdicts/judge.py --cases build/native/release/tests/verdict_cases $(if $(ABLATE),--ablate)
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every benchmark in turn: the C++ programs of build/bench, then benchmarks/*/bench_*.py.
+# Runs every benchmark in turn: the C++ programs of build/native/bench, then benchmarks/*/bench_*.py.
 # Machine, compiler and commit come first: a figure without them cannot be compared with anything.
 #
 #     make bench                       all of them
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv/bin/python
-programs=build/bench/benchmarks
+programs=build/native/bench/benchmarks
 
 wanted() { # scenario: true when no filter was given or one of them matches
   local scenario=$1 filter

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one libFuzzer program for some seconds, from its corpus on; prints its log when it found something.
 #
-#     tools/fuzz.sh build/asan/fuzz/trace_fuzz 60 [seed; 0 draws one]
+#     tools/fuzz.sh build/fuzz/fuzz/trace_fuzz 60 [seed; 0 draws one]
 #
 # New inputs are kept in build/corpus/<name>, an input that crashes in build/corpus/<name>.crash-*.
 set -euo pipefail

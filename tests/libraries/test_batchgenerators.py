@@ -185,11 +185,12 @@ class All:
     def __init__(self, transforms):
         self.transforms = transforms
 
-def resample(batch):
-    time.sleep(0.02)
-    return batch
+class Resample:
+    def __call__(self, batch):
+        time.sleep(0.02)
+        return batch
 
-augmenter = Limited(Patches(All([resample])), None, num_processes=1)
+augmenter = Limited(Patches(All([Resample()])), None, num_processes=1)
 augmenter._start()
 for _ in range(60):
     next(augmenter)
@@ -197,9 +198,11 @@ augmenter._finish()
 """
 
 
-def test_transforms_of_the_data_loader_itself_are_seen_in_unchanged_scripts(tmp_path: Path) -> None:
-    printed, report = run_script(tmp_path, SCRIPT)
-    assert (report.diagnosis.operator, report.diagnosis.cause) == ("resample", "too_few_workers"), printed
+def test_transforms_of_the_data_loader_itself_are_seen_in_unchanged_scripts(
+    tmp_path: Path, stored: StoredReports
+) -> None:
+    report = stored(lambda: run_script(tmp_path, SCRIPT)[1])
+    assert (report.diagnosis.operator, report.diagnosis.cause) == ("Resample", "too_few_workers")
     assert report.diagnosis.advice[0].parameter == "num_processes"
     assert report.profile.sink.steps == 60
 

@@ -124,6 +124,7 @@ def _missing() -> None:
 
 
 def test_under_headrace_run(tmp_path: Path) -> None:
+    import os
     import subprocess
     import sys
 
@@ -138,7 +139,10 @@ def test_under_headrace_run(tmp_path: Path) -> None:
         + loop
     )
     command = [sys.executable, "-m", "headrace", "run", "--out", "seen", str(script)]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
     assert result.returncode == 0, result.stderr
     report = hr.Report.load(tmp_path / "seen")
     assert report.loader.startswith("DALI at script.py:")

@@ -113,7 +113,7 @@ def passes(fault: Fault) -> bool:
     for test in fault.tests:
         if test.endswith("_test"):
             build = ["cmake", "--build", "--preset", "release", "--target", test]
-            if not run(build) or not run([f"build/release/tests/{test}", "--gtest_fail_fast"]):
+            if not run(build) or not run([f"build/native/release/tests/{test}", "--gtest_fail_fast"]):
                 return False
         else:
             path = ROOT / "tests/python" / test

@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <string>
 
+#include "support/tests_folder.h"
+
 namespace headrace::trace {
 
 /// A file of HEADRACE_CONFORMANCE_DATA, or of ../shared/data beside the checkout.
 inline std::string conformance_file(const std::string& name) {
   const char* folder = std::getenv("HEADRACE_CONFORMANCE_DATA");
-  const std::filesystem::path fallback = std::filesystem::path(HEADRACE_TESTS_DIR) / "../../shared/data";
+  const std::filesystem::path fallback = std::filesystem::path(kTestsFolder) / "../../shared/data";
   return (folder != nullptr && *folder != '\0' ? std::filesystem::path(folder) : fallback) / name;
 }
 
