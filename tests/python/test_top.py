@@ -20,6 +20,9 @@ from headrace.errors import Error, UsageError
 from headrace.show.top import words
 from headrace.show.top.followed import Followed, folder_of
 from headrace.show.top.lines import lines
+from virtual import VirtualTime
+
+pytest_plugins = ["virtual"]
 
 RECORDS = """
 import sys, time, headrace as hr
@@ -145,20 +148,15 @@ def test_a_stuck_worker_is_named_with_its_process_and_item(tmp_path: Path, start
     program.process.kill()
 
 
-def test_a_line_every_ten_seconds(tmp_path: Path, start: Callable[..., Any]) -> None:
+def test_a_line_every_ten_seconds(tmp_path: Path, start: Callable[..., Any], t: VirtualTime) -> None:
     program = start(LIVES, "goes on")
     program.says("recorded")
-    now = [0.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    said = lines(Followed(tmp_path / "run"), lambda: now[0], sleep)
+    said = lines(Followed(tmp_path / "run"), t.sleep)
     times = []
     for _ in range(3):
         assert re.search(r"live \| exposed wait \d+ % of the last \d+ s \| ", next(said))
-        times.append(now[0])
-    assert times == [0, 10, 20]
+        times.append(t.now_s)
+    assert times[1] - times[0] == times[2] - times[1] == pytest.approx(10)
 
 
 # --- words ---
