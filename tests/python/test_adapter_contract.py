@@ -289,5 +289,5 @@ def test_a_stage_that_limits_is_widened_by_its_own_parameter(belt: Any) -> None:
 
 def test_only_what_the_framework_lets_be_set_can_be_tried(belt: Any) -> None:
     assert belt.what_if(**{"decode.hands": 4})["step_s"] < 0.8 * belt.profile.sink.step_s
-    with pytest.raises(hr.UsageError, match=r"there are: decode\.hands, tray, free_threaded, read\.speedup"):
+    with pytest.raises(hr.UsageError, match=r"there are: decode\.hands, tray, free_threaded"):
         belt.what_if(**{"read.workers": 2})

@@ -59,7 +59,7 @@ def proposes(monkeypatch: pytest.MonkeyPatch, *pauses: float | None) -> None:
     """These are tried, one after the other."""
     left = list(pauses)
     monkeypatch.setattr(
-        Proposals, "next", lambda *_: Candidate({"pause_s": left.pop(0)}, 0.002) if left else None
+        Proposals, "next", lambda *_: Candidate({"pause_s": left.pop(0)}, 0.02) if left else None
     )
 
 
@@ -75,20 +75,20 @@ def epochs(loaders: module.Autopilot[Any], number: int) -> list[Any]:
 def test_a_shorter_step_is_kept_and_a_longer_one_put_back(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    proposes(monkeypatch, 0.001, 0.009)
+    proposes(monkeypatch, 0.01, 0.09)
     make = Calls()
-    loaders = hr.autopilot(make, pause_s=0.006)
-    assert epochs(loaders, 5) == [0.006, 0.001, 0.009, 0.001, 0.001]
-    assert make.pauses == [0.006, 0.001, 0.009, 0.001], "settings that stay keep their loader"
+    loaders = hr.autopilot(make, pause_s=0.06)
+    assert epochs(loaders, 5) == [0.06, 0.01, 0.09, 0.01, 0.01]
+    assert make.pauses == [0.06, 0.01, 0.09, 0.01], "settings that stay keep their loader"
     said = [line for line in capsys.readouterr().err.splitlines() if "autopilot: " in line]
     assert len(said) == 2
-    assert "Calls: pause_s 0.001 -> 0.009 put back: " in said[1]
-    assert "predicted 2 ms" in said[0]
+    assert "Calls: pause_s 0.01 -> 0.09 put back: " in said[1]
+    assert "predicted 20 ms" in said[0]
     assert " kept: " in said[0]
     report = loaders.report()
     first, second = report.profile.autopilot
     assert (first.outcome, second.outcome) == ("kept", "put_back")
-    assert first.to_value == "0.001"
+    assert first.to_value == "0.01"
     assert first.before_step_s is not None
     assert first.after_step_s is not None
     assert first.high is not None
@@ -101,8 +101,8 @@ def test_a_shorter_step_is_kept_and_a_longer_one_put_back(
 
 
 def test_two_trials_in_vain_are_the_last(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    proposes(monkeypatch, 0.02, 0.03, 0.0)
-    assert epochs(hr.autopilot(Calls(), pause_s=0.002), 5) == [0.002, 0.02, 0.03, 0.002, 0.002]
+    proposes(monkeypatch, 0.2, 0.3, 0.0)
+    assert epochs(hr.autopilot(Calls(), pause_s=0.02), 5) == [0.02, 0.2, 0.3, 0.02, 0.02]
 
 
 def test_what_is_not_clear_runs_for_longer(
@@ -110,8 +110,8 @@ def test_what_is_not_clear_runs_for_longer(
 ) -> None:
     unclear = SimpleNamespace(ratio=0.9, low=0.7, high=1.1, changed=False)
     monkeypatch.setattr(module, "Comparison", lambda *_: SimpleNamespace(step=unclear))
-    proposes(monkeypatch, 0.001)
-    assert epochs(hr.autopilot(Calls(), pause_s=0.005), 7) == [0.005, *[0.001] * 4, 0.005, 0.005]
+    proposes(monkeypatch, 0.01)
+    assert epochs(hr.autopilot(Calls(), pause_s=0.05), 7) == [0.05, *[0.01] * 4, 0.05, 0.05]
     assert "which may be chance" in capsys.readouterr().err
 
 
@@ -120,9 +120,9 @@ def test_a_function_that_fails_with_what_is_tried(
 ) -> None:
     proposes(monkeypatch, None)
     make = Calls()
-    loaders = hr.autopilot(make, pause_s=0.002)
-    assert epochs(loaders, 3) == [0.002] * 3
-    assert make.pauses == [0.002, None]
+    loaders = hr.autopilot(make, pause_s=0.02)
+    assert epochs(loaders, 3) == [0.02] * 3
+    assert make.pauses == [0.02, None]
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert "put back: Calls failed (LookupError: no such loader)" in said[0]
@@ -141,8 +141,8 @@ def test_a_loop_that_does_not_begin_with_what_is_tried(
             return super().__iter__()
 
     proposes(monkeypatch, -1.0)
-    loaders = hr.autopilot(lambda pause_s: Begins(pause_s), pause_s=0.002)
-    assert epochs(loaders, 3) == [0.002] * 3
+    loaders = hr.autopilot(lambda pause_s: Begins(pause_s), pause_s=0.02)
+    assert epochs(loaders, 3) == [0.02] * 3
     assert "put back: its loop did not begin (OSError: no more processes)" in capsys.readouterr().err
 
 
@@ -158,23 +158,23 @@ def test_what_the_loop_raises_passes_and_a_loop_that_ends_early_is_no_epoch(
 ) -> None:
     proposes(monkeypatch, 0.0)
     make = Calls()
-    loaders = hr.autopilot(make, pause_s=0.001)
+    loaders = hr.autopilot(make, pause_s=0.01)
     with pytest.raises(ZeroDivisionError):
         [1 / (batch - 3) for batch in loaders]
     for _ in range(3):
         for batch in loaders:
             if batch == 10:
                 break
-    assert make.pauses == [0.001], "fewer than 48 steps decide nothing"
+    assert make.pauses == [0.01], "fewer than 48 steps decide nothing"
     assert list(loaders) == list(range(BATCHES))
 
 
 def test_what_fails_in_a_decision_ends_only_the_trials(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    proposes(monkeypatch, 0.001)
+    proposes(monkeypatch, 0.01)
     monkeypatch.setattr(module, "Comparison", None)
-    assert epochs(hr.autopilot(Calls(), pause_s=0.002), 4) == [0.002, 0.001, 0.001, 0.001]
+    assert epochs(hr.autopilot(Calls(), pause_s=0.02), 4) == [0.02, 0.01, 0.01, 0.01]
     assert "nothing more is tried (TypeError" in capsys.readouterr().err
 
 

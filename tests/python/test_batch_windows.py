@@ -63,9 +63,15 @@ def test_a_pool_that_is_waited_for_as_a_whole() -> None:
     assert loader.report().profile.settings["helpers"] == "3"
 
 
-def test_as_many_batches_as_workers_may_be_their_rhythm() -> None:
-    loader = hr.wrap(pooled(threads=4, window=4))
-    consume(loader, 0.003)
+def test_workers_that_go_on_meanwhile_have_a_rhythm() -> None:
+    def load(number: int) -> int:
+        sleep(0.03)
+        return number
+
+    with ThreadPool(4) as pool:
+        loader = hr.wrap(iter(pool.imap(load, range(4 * WINDOWS))))
+        for number in loader:
+            sleep(0.002 + 0.001 * (number // 4 % 3))
     assert windows_of(loader.report()) == ([], [])
 
 
@@ -80,22 +86,6 @@ def test_slow_batches_here_and_there_are_no_windows() -> None:
 
     loader = hr.wrap(slow())
     consume(loader, 0.003)
-    assert windows_of(loader.report()) == ([], [])
-
-
-def test_workers_of_a_dataloader_that_began_together_are_no_windows() -> None:
-    data = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
-
-    class Slow(data.Dataset):  # type: ignore[misc, name-defined]
-        def __len__(self) -> int:
-            return 60
-
-        def __getitem__(self, index: int) -> int:
-            sleep(0.04)
-            return index
-
-    loader = hr.wrap(data.DataLoader(Slow(), batch_size=None, num_workers=3))
-    consume(loader, 0.001)
     assert windows_of(loader.report()) == ([], [])
 
 

@@ -168,7 +168,7 @@ def test_a_refused_read_and_the_pause_before_its_retry(store: str) -> None:
     assert remote.backoff_s == pytest.approx(5 * pause_s)
 
 
-@pytest.mark.usefixtures("t", "run")
+@pytest.mark.usefixtures("run")
 def test_a_retry_of_urllib3(store: str) -> None:
     urllib3 = pytest.importorskip("urllib3")
     retry = urllib3.Retry(3, backoff_factor=0.01, status_forcelist=[503])
@@ -403,7 +403,7 @@ def test_a_reader_that_has_enough_breaks_nothing(store: str) -> None:
 @pytest.mark.usefixtures("t", "run")
 def test_what_breaks_is_not_said_to_have_latency(breaks: str) -> None:
     def broken(url: str) -> None:
-        with pytest.raises(OSError, match="reset"):
+        with pytest.raises(ConnectionError):
             urllib.request.urlopen(url).read()
 
     report = loop_over([f"{breaks}/reset/{number}" for number in range(30)], broken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import heapq
 import itertools
@@ -97,7 +98,7 @@ class VirtualTime:
         self._lock = threading.Condition()
         self._order = itertools.count()
         #: Whom to wake, the earliest first.
-        self._sleeping: list[tuple[int, int, threading.Event]] = []
+        self._sleeping: list[tuple[int, int, Any]] = []
         self._due_ns: dict[Any, int] = {}
         self._ended = False
         self._driver = threading.Thread(target=self._drive, name="virtual-time", daemon=True)
@@ -118,11 +119,13 @@ class VirtualTime:
     def _pass(self, ns: int, cpu_ns: int) -> None:
         until = _core.now_ns() + ns
         if self._sleeping or self._next_due() <= until or self._threads.others():
-            woken = threading.Event()
+            # A bare lock: for those that sample stacks, who waits in threading.py waits for another thread.
+            woken = _thread.allocate_lock()
+            woken.acquire()
             with self._lock:
                 heapq.heappush(self._sleeping, (until, next(self._order), woken))
                 self._lock.notify()
-            woken.wait()
+            woken.acquire()
             ns = 0
         _core.advance_virtual_time(ns, cpu_ns)
 
@@ -136,15 +139,18 @@ class VirtualTime:
                 if self._ended:
                     return
             self._threads.wait_until_all_wait()
+            until, _, woken = self._sleeping[0]
+            while (due := self._next_due()) <= until:
+                self._advance_to(due)
+                self._sample(due)
+            self._advance_to(until)
             with self._lock:
-                until, _, woken = self._sleeping[0]
-                due = self._next_due()
-                _core.advance_virtual_time(max(0, min(until, due) - _core.now_ns()), 0)
-                if due > until:
-                    heapq.heappop(self._sleeping)
-                    woken.set()
-                    continue
-            self._sample(due)
+                heapq.heappop(self._sleeping)
+            woken.release()
+
+    @staticmethod
+    def _advance_to(moment_ns: int) -> None:
+        _core.advance_virtual_time(max(0, moment_ns - _core.now_ns()), 0)
 
     def _next_due(self) -> int:
         now = _core.now_ns()

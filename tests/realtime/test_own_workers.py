@@ -117,3 +117,24 @@ def test_loaders_with_workers_of_their_own_are_seen_in_unchanged_scripts(
     assert report.diagnosis.cause == "too_few_workers", printed
     assert report.diagnosis.advice[0].parameter == parameter
     assert report.profile.sink.steps == 60
+
+
+def test_what_comes_before_the_first_loop_is_in_the_budget(tmp_path: Path) -> None:
+    """The hook of ``headrace run`` looks at a program once it has run for half a second."""
+    printed, report = run_script(
+        tmp_path,
+        """
+        import time
+        import headrace as hr
+
+        def load_index():
+            time.sleep(1.5)
+
+        load_index()
+        for _ in hr.wrap(range(40), name="train"):
+            time.sleep(0.01)
+        """,
+    )
+    found = [one for one in report.budget if (one.function or "").startswith("load_index (train.py:")]
+    assert [one.part for one in found] == ["startup"], printed
+    assert 0.5 <= found[0].seconds <= 1.6
