@@ -57,7 +57,8 @@ def test_scalars_are_the_metrics_without_the_words(t: VirtualTime, run: Path) ->
     assert found["worker_state_ratio/decode/busy"] > 0.5
     assert not [name for name in found if name.startswith("verdict_info")]
     exported = {sample.metric.name for sample in samples(report)}
-    assert exported == {metric.name for metric in METRICS} - NOT_USED
+    # The machine is not sampled in virtual time.
+    assert exported == {metric.name for metric in METRICS} - NOT_USED - {"available_memory_bytes"}
 
 
 def test_the_slowest_rank_comes_first_and_a_straggler_is_exported(run: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,9 +21,6 @@ from headrace.errors import Error, UsageError
 from headrace.show.top import words
 from headrace.show.top.followed import Followed, folder_of
 from headrace.show.top.lines import lines
-from virtual import VirtualTime
-
-pytest_plugins = ["virtual"]
 
 RECORDS = """
 import sys, time, headrace as hr
@@ -148,15 +146,23 @@ def test_a_stuck_worker_is_named_with_its_process_and_item(tmp_path: Path, start
     program.process.kill()
 
 
-def test_a_line_every_ten_seconds(tmp_path: Path, start: Callable[..., Any], t: VirtualTime) -> None:
+def test_a_line_every_ten_seconds(
+    tmp_path: Path, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = start(LIVES, "goes on")
     program.says("recorded")
-    said = lines(Followed(tmp_path / "run"), t.sleep)
+    now = [0.0]
+    monkeypatch.setattr("headrace.show.top.lines._core", SimpleNamespace(now_s=lambda: now[0]))
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    said = lines(Followed(tmp_path / "run"), sleep)
     times = []
     for _ in range(3):
         assert re.search(r"live \| exposed wait \d+ % of the last \d+ s \| ", next(said))
-        times.append(t.now_s)
-    assert times[1] - times[0] == times[2] - times[1] == pytest.approx(10)
+        times.append(now[0])
+    assert times == [0, 10, 20]
 
 
 # --- words ---
