@@ -12,6 +12,12 @@ __version__: str
 #: False: this build only reads, and has nothing of what records.
 RECORDS: bool
 
+#: The clock of all recordings: CLOCK_MONOTONIC, unless a test's time is virtual (metrics/clock.h).
+def now_ns() -> int: ...
+def now_s() -> float: ...
+def set_virtual_time(is_virtual: bool) -> None: ...
+def advance_virtual_time(ns: int, cpu_ns: int) -> None: ...
+
 #: Flags of an `OperatorHandle`.
 WRAPPED_OBJECT: int
 RUNS_OWN_WORKERS: int
@@ -47,9 +53,6 @@ class Session:
     def pop(self) -> None: ...
     def close(self) -> None:
         """Write the last copy to the run folder. What is recorded afterwards is lost."""
-
-    def copy_out(self) -> None:
-        """Copy the segment into the run folder now."""
 
     def take_messages(self) -> list[str]:
         """Errors with files, and the path of an unnamed run: each line once."""
@@ -131,8 +134,6 @@ class OverlappingCalls:
     """Calls of one operator that overlap on one thread: the coroutines of an event loop."""
 
     def __init__(self, operator: OperatorHandle) -> None: ...
-    @staticmethod
-    def now_ns() -> int: ...
     def done(self, began_ns: int, failed: bool) -> None:
         """A call that began at ``began_ns`` has ended; what it awaited counts as its time."""
 

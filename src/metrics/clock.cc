@@ -11,11 +11,18 @@
 namespace headrace::metrics {
 
 ClockCalibration Clock::calibration_;
+std::atomic<bool> Clock::virtual_ = false;
 
 namespace {
 
 std::mutex calibration_mutex;
 bool calibrated = false;
+
+std::atomic<std::int64_t> virtual_ns = 0;
+std::atomic<std::int64_t> virtual_process_cpu_ns = 0;
+thread_local std::int64_t virtual_thread_cpu_ns = 0;
+std::int64_t virtual_realtime_ahead_ns = 0;
+std::uint32_t real_time_uses_tsc = 0;
 
 #if defined(__x86_64__)
 
@@ -105,6 +112,33 @@ void Clock::adopt(const ClockCalibration& calibration) noexcept {
   }
 #endif
   calibrated = true;
+}
+
+void Clock::set_virtual(bool is_virtual) noexcept {
+  calibrate();
+  const std::scoped_lock lock(calibration_mutex);
+  if (is_virtual == virtual_.load()) return;
+  if (is_virtual) {
+    const ClockMoment began = moment();
+    virtual_ns.store(began.now_ns);
+    virtual_realtime_ahead_ns = began.realtime_ns - began.now_ns;
+    real_time_uses_tsc = calibration_.uses_tsc;
+  }
+  virtual_.store(is_virtual);
+  // Without a counter now_ns() asks read(), so that it costs nothing more with one.
+  calibration_.uses_tsc = is_virtual ? 0 : real_time_uses_tsc;
+}
+
+void Clock::advance(std::int64_t ns, std::int64_t cpu_ns) noexcept {
+  virtual_thread_cpu_ns += cpu_ns;
+  virtual_process_cpu_ns.fetch_add(cpu_ns);
+  virtual_ns.fetch_add(ns);
+}
+
+std::int64_t Clock::read_virtual(clockid_t id) noexcept {
+  if (id == CLOCK_THREAD_CPUTIME_ID) return virtual_thread_cpu_ns;
+  if (id == CLOCK_PROCESS_CPUTIME_ID) return virtual_process_cpu_ns.load();
+  return virtual_ns.load() + (id == CLOCK_REALTIME ? virtual_realtime_ahead_ns : 0);
 }
 
 }  // namespace headrace::metrics

@@ -1,10 +1,10 @@
 """What the tests of loaders share: quiet reports, bare loops beside recorded ones."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from virtual import burn as burn
+from virtual import sleep
 
 
 class Numbers:
@@ -24,25 +26,32 @@ class Numbers:
     def __iter__(self) -> Iterator[int]:
         for number in range(self.count):
             if self.seconds:
-                time.sleep(self.seconds)
+                sleep(self.seconds)
             yield number
 
 
 def sleeper(seconds: float) -> Callable[[Any], Any]:
     def decode(item: Any) -> Any:
-        time.sleep(seconds)
+        sleep(seconds)
         return item
 
     return decode
 
 
-def run_script(tmp_path: Path, script: str, *args: str) -> tuple[str, Any]:
-    """What ``headrace run`` of a script in ``train.py`` prints, and the report."""
+def run_script(tmp_path: Path, script: str, *args: str, in_virtual_time: bool = False) -> tuple[str, Any]:
+    """What ``headrace run`` of a script in ``train.py`` prints, and the report.
+
+    in_virtual_time: the script has ``sleep`` and ``burn`` of it.
+    """
     path = tmp_path / "train.py"
-    path.write_text(textwrap.dedent(script), encoding="utf-8")
+    begins = "from virtual import begin, burn, sleep\nbegin()\n" if in_virtual_time else ""
+    path.write_text(begins + textwrap.dedent(script), encoding="utf-8")
     run = tmp_path / "recorded"
     command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(path), *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path, env=environment
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, hr.Report.load(run)
 
@@ -53,7 +62,7 @@ def consume(loader: Any, seconds: float = 0, limit: int | None = None) -> list[A
     for item in loader:
         items.append(item)
         if seconds:
-            time.sleep(seconds)
+            sleep(seconds)
         if limit is not None and len(items) == limit:
             break
     return items
@@ -85,13 +94,6 @@ def quiet(report: Any, tmp_path: Path, **host: Any) -> Any:
 
 def operators(report: Any) -> dict[str, Any]:
     return {op.name: op for op in report.profile.operators}
-
-
-def burn(seconds: float) -> None:
-    """Hold the interpreter lock for so much CPU time."""
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        sum(range(50))
 
 
 def outcome(loop: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:

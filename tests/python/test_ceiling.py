@@ -1,9 +1,9 @@
 """`ceiling`: the loop over cached batches, beside a loader that is left as it was."""
 
+import itertools
 import random
 import sys
 import threading
-import time
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +14,9 @@ import pytest
 import headrace as hr
 from headrace.record.batch_copy import copy_batch
 from headrace.record.cached_batches import CachedBatches, Rounds, size_of
+from virtual import VirtualTime
 
+pytest_plugins = ["virtual"]
 pytestmark = pytest.mark.usefixtures("run")
 
 
@@ -30,60 +32,51 @@ class Labelled:
         self.labels = labels
 
 
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def measured(
-    step_times: Callable[[int], float], batches: int, seconds: float = 5.0, prepare_s: float = 0.0
+    t: VirtualTime,
+    step_times: Callable[[int], float],
+    batches: int,
+    seconds: float = 5.0,
+    prepare_s: float = 0.0,
 ) -> Any:
-    clock = Clock()
-
     def prepare(steps: int) -> int:
-        clock.now += prepare_s
+        t.sleep(prepare_s)
         return max(batches, steps // batches * batches)
 
-    rounds = Rounds(prepare, seconds, clock, round_steps=100)
+    rounds = Rounds(prepare, seconds, round_steps=100)
     rounds.begin()
-    number = 0
-    while True:
-        clock.now += step_times(number)
-        number += 1
-        if rounds.stepped():
-            return rounds.result()
+    numbers = itertools.count()
+    t.sleep(step_times(next(numbers)))
+    while not rounds.stepped():
+        t.sleep(step_times(next(numbers)))
+    return rounds.result()
 
 
-def test_median_of_steady_steps() -> None:
-    result = measured(lambda _: 0.010, batches=8)
+def test_median_of_steady_steps(t: VirtualTime) -> None:
+    result = measured(t, lambda _: 0.010, batches=8)
     assert result.step_s == pytest.approx(0.010)
     assert result.error_s == pytest.approx(0)
 
 
-def test_copies_of_batches_do_not_count() -> None:
-    assert measured(lambda _: 0.010, batches=8, prepare_s=0.5).step_s == pytest.approx(0.010)
+def test_copies_of_batches_do_not_count(t: VirtualTime) -> None:
+    assert measured(t, lambda _: 0.010, batches=8, prepare_s=0.5).step_s == pytest.approx(0.010)
 
 
-def test_warm_up_and_rare_pauses_do_not_count() -> None:
+def test_warm_up_and_rare_pauses_do_not_count(t: VirtualTime) -> None:
     def times(number: int) -> float:
         return 0.5 if number < 8 or number == 60 else 0.010
 
-    assert measured(times, batches=8).step_s == pytest.approx(0.010)
+    assert measured(t, times, batches=8).step_s == pytest.approx(0.010)
 
 
-def test_every_batch_counts_alike() -> None:
-    result = measured(lambda number: (0.005, 0.010, 0.030)[number % 3], batches=3)
+def test_every_batch_counts_alike(t: VirtualTime) -> None:
+    result = measured(t, lambda number: (0.005, 0.010, 0.030)[number % 3], batches=3)
     assert result.step_s == pytest.approx(0.015)
 
 
-def test_ends_when_the_time_is_over() -> None:
+def test_ends_when_the_time_is_over(t: VirtualTime) -> None:
     rng = random.Random(3)
-    result = measured(lambda _: rng.uniform(0.001, 0.1), batches=2, seconds=4)
+    result = measured(t, lambda _: rng.uniform(0.001, 0.1), batches=2, seconds=4)
     assert 3.5 <= result.step_s * result.steps <= 6
 
 
@@ -230,14 +223,14 @@ def test_as_many_copies_as_there_is_room() -> None:
     assert cached.prepare(10**9) == 1
 
 
-def test_an_input_that_sleeps_is_not_in_it() -> None:
+def test_an_input_that_sleeps_is_not_in_it(t: VirtualTime) -> None:
     def slow() -> Iterator[int]:
         for number in range(100):
-            time.sleep(0.03)
+            t.sleep(0.03)
             yield number
 
-    floor_s = hr.ceiling(slow(), lambda _: time.sleep(0.002), batches=3, seconds=0.3)
-    assert 0.002 <= floor_s < 0.02
+    floor_s = hr.ceiling(slow(), lambda _: t.sleep(0.002), batches=3, seconds=0.3)
+    assert floor_s == pytest.approx(0.002)
 
 
 def test_generator_is_closed_before_the_steps() -> None:

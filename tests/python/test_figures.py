@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import headrace as hr
 from headrace import _core
 from headrace.results import figures as _figures
 from headrace.results import report
@@ -58,22 +55,3 @@ def test_every_figure_says_how_to_read_it() -> None:
         for figure in struct["figures"]:
             assert figure["says"].endswith("."), (struct["name"], figure["name"])
             assert figure.get("least", 0) <= figure.get("most", 0)
-
-
-@pytest.mark.skipif(not os.access("/proc/self/io", os.R_OK), reason="the kernel counts no reads")
-def test_what_a_worker_reads_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "item"
-    path.write_bytes(bytes(1_000_000))
-
-    def load(_: int) -> int:
-        time.sleep(0.02)
-        return len(path.read_bytes())
-
-    pipe = hr.source(range(50)).map(load, name="load")
-    assert sum(pipe) == 50_000_000
-    (worker,) = next(op for op in pipe.report().profile.operators if op.name == "load").per_worker
-    assert worker.read_bytes is not None
-    assert worker.read_calls is not None
-    # From the first look at the thread on, which is some items after the first one.
-    assert 20e6 < worker.read_bytes < 51e6
-    assert worker.read_calls >= 20

@@ -17,18 +17,23 @@ from typing import Any, ClassVar
 import pytest
 
 import headrace as hr
+from virtual import sleep
+
+pytest_plugins = ["virtual"]
 
 SIZE = 1000
+LATENCY_S = 0.01
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
-    """`/ok/...`: SIZE bytes; `/once/...`: 503 at the first attempt; `/chunked/...`: SIZE bytes in chunks."""
+    """After LATENCY_S: `/ok/`: SIZE bytes; `/once/`: 503 at the first attempt; `/chunked/`: in chunks."""
 
     protocol_version = "HTTP/1.1"
     seen: ClassVar[set[str]] = set()
 
     def do_GET(self) -> None:
         kind = self.path.split("/")[1]
+        sleep(LATENCY_S)
         if kind == "once" and self.path not in self.seen:
             self.seen.add(self.path)
             self.send_response(503)
@@ -128,7 +133,7 @@ def loop_over(urls: list[str], read: Callable[[str], Any], workers: int = 0) -> 
     return loop.report()  # type: ignore[no-any-return]
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("kind", ["ok", "chunked"])
 def test_each_request_is_counted_once(store: str, client: Callable[[], Any], kind: str) -> None:
@@ -139,13 +144,14 @@ def test_each_request_is_counted_once(store: str, client: Callable[[], Any], kin
     assert (remote.requests, remote.ok) == (10, 10)
     assert remote.bytes == pytest.approx(10 * SIZE, abs=10 * 10)
     assert remote.latency.count == 10
-    assert 0 < remote.first_byte_s <= remote.latency.mean_s * 10
+    assert remote.latency.mean_s == pytest.approx(LATENCY_S)
+    assert remote.first_byte_s == pytest.approx(10 * LATENCY_S)
     assert (remote.first_reads, remote.repeated_reads, remote.retries) == (10, 0, 0)
     assert sum(row.answers for row in remote.load) == 11
     assert report.profile.host.remote is None
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_a_refused_read_and_the_pause_before_its_retry(store: str) -> None:
     pause_s = 0.02
 
@@ -154,13 +160,12 @@ def test_a_refused_read_and_the_pause_before_its_retry(store: str) -> None:
             return bytes(urllib.request.urlopen(url).read())
         except urllib.error.HTTPError as error:
             error.close()
-            threading.Event().wait(pause_s)
+            sleep(pause_s)
             return bytes(urllib.request.urlopen(url).read())
 
     remote = remote_of(loop_over([f"{store}/once/a{number}" for number in range(6)], read))
     assert (remote.requests, remote.ok, remote.unavailable, remote.retries) == (10, 5, 5, 5)
-    assert remote.backoff_s >= 5 * pause_s
-    assert remote.refused_s > 0
+    assert remote.backoff_s == pytest.approx(5 * pause_s)
 
 
 @pytest.mark.usefixtures("run")
@@ -173,7 +178,7 @@ def test_a_retry_of_urllib3(store: str) -> None:
     assert (remote.ok, remote.unavailable, remote.retries) == (5, 5, 5)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_what_is_read_again_and_what_is_missing(store: str) -> None:
     def read(url: str) -> bytes | None:
         try:
@@ -187,7 +192,7 @@ def test_what_is_read_again_and_what_is_missing(store: str) -> None:
     assert (remote.first_reads, remote.repeated_reads, remote.client_errors) == (3, 5, 1)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_parts_of_one_object_are_different_reads(store: str) -> None:
     def read(part: str) -> bytes:
         request = urllib.request.Request(f"{store}/ok/parts", headers={"Range": f"bytes={part}"})
@@ -197,7 +202,7 @@ def test_parts_of_one_object_are_different_reads(store: str) -> None:
     assert (remote.first_reads, remote.repeated_reads) == (2, 1)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_no_server_at_all() -> None:
     def read(number: int) -> None:
         with pytest.raises(urllib.error.URLError):
@@ -207,7 +212,7 @@ def test_no_server_at_all() -> None:
     assert (remote.requests, remote.connection_errors) == (3, 3)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 @pytest.mark.parametrize("client", [_urllib, _fsspec])
 def test_threads_of_a_pipeline(store: str, client: Callable[[], Any]) -> None:
     report = loop_over([f"{store}/ok/{number}" for number in range(40)], client(), workers=3)
@@ -215,7 +220,7 @@ def test_threads_of_a_pipeline(store: str, client: Callable[[], Any]) -> None:
     assert report.profile.host.remote is None
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_a_pool_inside_of_an_operator(store: str) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -226,7 +231,7 @@ def test_a_pool_inside_of_an_operator(store: str) -> None:
     assert remote_of(report).requests == 10
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_requests_of_the_training_step_are_no_operators(store: str) -> None:
     read = _urllib()
     loop: Any = hr.wrap(list(range(8)))
@@ -237,7 +242,7 @@ def test_requests_of_the_training_step_are_no_operators(store: str) -> None:
     assert all(op.remote is None for op in report.profile.operators)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_of_a_dataloader(store: str, method: str) -> None:
     data = pytest.importorskip("torch.utils.data")
@@ -263,7 +268,7 @@ class Objects:
         return len(_urllib()(f"{self.store}/ok/{index}"))
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_no_frame_of_ours_is_in_a_clients_traceback() -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -312,7 +317,7 @@ def test_headers_that_can_be_read_only_once_reach_the_client() -> None:
 
 
 class _Breaks(socketserver.BaseRequestHandler):
-    """`/reset`: no answer; `/cut`, `/chunks`: a part of the body; `/late`, `/late_body`: no more."""
+    """`/reset`: no answer, late; `/cut`, `/chunks`: a part of the body; `/late`, `/late_body`: no more."""
 
     def handle(self) -> None:
         asked = b""
@@ -331,6 +336,7 @@ class _Breaks(socketserver.BaseRequestHandler):
             self.request.settimeout(10)
             self.request.recv(1)  # until the client has given up
         elif kind == b"reset":
+            sleep(0.02)
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -349,7 +355,7 @@ def _requests_in_parts() -> Callable[[str], Any]:
     return lambda url: list(session.get(url, stream=True).iter_content(100))
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 @pytest.mark.parametrize("client", [*CLIENTS, _requests_in_parts])
 @pytest.mark.parametrize("kind", ["reset", "cut", "chunks", "empty"])
 def test_an_answer_that_breaks_off_is_none(breaks: str, client: Callable[[], Any], kind: str) -> None:
@@ -367,11 +373,10 @@ def test_an_answer_that_breaks_off_is_none(breaks: str, client: Callable[[], Any
     assert not any(isinstance(error, TypeError) for error in kept)
     assert (remote.requests, remote.connection_errors, remote.ok) == (3, 3, 0)
     assert (remote.latency.count, remote.first_reads, remote.first_byte_s) == (0, 0, 0)
-    assert remote.refused_s > 0
     assert remote.load == []
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 @pytest.mark.parametrize("kind", ["late", "late_body"])
 def test_a_timeout_is_no_answer(breaks: str, kind: str) -> None:
     def late(url: str) -> None:
@@ -380,10 +385,9 @@ def test_a_timeout_is_no_answer(breaks: str, kind: str) -> None:
 
     remote = remote_of(loop_over([f"{breaks}/{kind}/{number}" for number in range(4)], late))
     assert (remote.connection_errors, remote.ok, remote.latency.count) == (3, 0, 0)
-    assert remote.refused_s >= 3 * 0.05
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_a_reader_that_has_enough_breaks_nothing(store: str) -> None:
     def first_part(url: str) -> bytes:
         try:
@@ -396,13 +400,13 @@ def test_a_reader_that_has_enough_breaks_nothing(store: str) -> None:
     assert (remote.ok, remote.connection_errors) == (3, 0)
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("t", "run")
 def test_what_breaks_is_not_said_to_have_latency(breaks: str) -> None:
     def broken(url: str) -> None:
-        with pytest.raises(OSError, match="timed out"):
-            urllib.request.urlopen(url, timeout=0.02).read()
+        with pytest.raises(ConnectionError):
+            urllib.request.urlopen(url).read()
 
-    report = loop_over([f"{breaks}/late/{number}" for number in range(30)], broken)
+    report = loop_over([f"{breaks}/reset/{number}" for number in range(30)], broken)
     assert "latency" not in str(report)
     assert "had no whole answer" in str(report)
     assert report.diagnosis.cause == "remote_storage"

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -145,15 +146,18 @@ def test_a_stuck_worker_is_named_with_its_process_and_item(tmp_path: Path, start
     program.process.kill()
 
 
-def test_a_line_every_ten_seconds(tmp_path: Path, start: Callable[..., Any]) -> None:
+def test_a_line_every_ten_seconds(
+    tmp_path: Path, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = start(LIVES, "goes on")
     program.says("recorded")
     now = [0.0]
+    monkeypatch.setattr("headrace.show.top.lines._core", SimpleNamespace(now_s=lambda: now[0]))
 
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    said = lines(Followed(tmp_path / "run"), lambda: now[0], sleep)
+    said = lines(Followed(tmp_path / "run"), sleep)
     times = []
     for _ in range(3):
         assert re.search(r"live \| exposed wait \d+ % of the last \d+ s \| ", next(said))

@@ -29,6 +29,9 @@ if not os.environ.get("CI"):
     pytest.importorskip("uvicorn", reason="needs headrace[view]")
 
 from headrace.results.library import Library
+from virtual import VirtualTime
+
+pytest_plugins = ["virtual"]
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 
@@ -367,8 +370,7 @@ for step, _ in enumerate(hr.wrap(pipe, run="run")):
 """
 
 
-def test_a_run_that_falls_silent_is_said(tmp_path: Path) -> None:
-    now = [100.0]
+def test_a_run_that_falls_silent_is_said(tmp_path: Path, t: VirtualTime) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", LIVE, "pauses"], stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as script:
@@ -376,14 +378,14 @@ def test_a_run_that_falls_silent_is_said(tmp_path: Path) -> None:
         try:
             assert script.stdout.readline() == "going\n"
             time.sleep(0.5)  # until its queues are full
-            library = Library(tmp_path, clock=lambda: now[0])
+            library = Library(tmp_path)
             run = library.find("run")
             assert run is not None
             assert run.running
             assert library.state(run).idle_s == 0
-            now[0] = 112.0
+            t.sleep(12)
             state = library.state(run)
-            assert state.idle_s == 12
+            assert state.idle_s == pytest.approx(12)
             assert state.status_text == "no change for 12 s"
         finally:
             script.kill()

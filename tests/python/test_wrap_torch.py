@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from virtual import sleep
 
 torch = pytest.importorskip("torch")
 data = pytest.importorskip("torch.utils.data")
 
-pytestmark = pytest.mark.usefixtures("run")
+pytest_plugins = ["virtual"]
+pytestmark = pytest.mark.usefixtures("t", "run")
 
 
 class Squares(data.Dataset):  # type: ignore[misc, name-defined]
@@ -196,16 +198,14 @@ def test_names() -> None:
 
 
 def test_loading_in_the_loop_is_no_overlap() -> None:
-    import time
-
     class Slow(Squares):
         def __getitem__(self, index: int) -> Any:
-            time.sleep(0.002)
+            sleep(0.002)
             return index
 
     wrapped: Any = hr.wrap(data.DataLoader(Slow(60), batch_size=2))
     for _ in wrapped:
-        time.sleep(0.001)
+        sleep(0.001)
     report = wrapped.report()
     assert report.diagnosis.kind == "input_bound"
     assert report.diagnosis.operator == "Slow"

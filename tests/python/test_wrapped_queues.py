@@ -6,7 +6,6 @@ import multiprocessing
 import pickle
 import queue
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,16 @@ import pytest
 
 import headrace as hr
 from headrace.errors import UsageError
+from virtual import sleep, sleep_async
+
+pytest_plugins = ["virtual"]
 
 _STEPS = 40
 
 
 def produce(into: Any, seconds: float, count: int) -> None:
     for number in range(count):
-        time.sleep(seconds)
+        sleep(seconds)
         into.put(number)
 
 
@@ -28,13 +30,13 @@ def take(from_: Any, seconds: float, count: int) -> list[int]:
     taken = []
     for _ in range(count):
         taken.append(from_.get())
-        time.sleep(seconds)
+        sleep(seconds)
     return taken
 
 
-def threads(tmp_path: Path, produces_s: float, trains_s: float) -> Any:
+def threads(produces_s: float, trains_s: float) -> Any:
     samples: queue.Queue[int] = queue.Queue(4)
-    assert hr.wrap(samples, run=tmp_path / "run") is samples
+    assert hr.wrap(samples) is samples
     thread = threading.Thread(target=produce, args=(samples, produces_s, _STEPS))
     thread.start()
     assert take(samples, trains_s, _STEPS) == list(range(_STEPS))
@@ -42,63 +44,66 @@ def threads(tmp_path: Path, produces_s: float, trains_s: float) -> Any:
     return samples.report()  # type: ignore[attr-defined]
 
 
-def processes(tmp_path: Path, produces_s: float, trains_s: float, method: str = "fork") -> Any:
-    context = multiprocessing.get_context(method)
-    samples: Any = hr.wrap(context.Queue(4), name="samples", run=tmp_path / "run")
-    process = context.Process(target=produce, args=(samples, produces_s, _STEPS))
-    process.start()
-    assert take(samples, trains_s, _STEPS) == list(range(_STEPS))
-    process.join()
-    return samples.report()
-
-
-def coroutines(tmp_path: Path, produces_s: float, trains_s: float) -> Any:
+def coroutines(produces_s: float, trains_s: float) -> Any:
     async def generate(into: Any) -> None:
         for number in range(_STEPS):
-            await asyncio.sleep(produces_s)
+            await sleep_async(produces_s)
             await into.put(number)
 
     async def main() -> Any:
-        samples: Any = hr.wrap(asyncio.Queue(4), name="samples", run=tmp_path / "run")
+        samples: Any = hr.wrap(asyncio.Queue(4), name="samples")
         task = asyncio.create_task(generate(samples))
         for number in range(_STEPS):
             assert await samples.get() == number
-            await asyncio.sleep(trains_s)
+            await sleep_async(trains_s)
         await task
         return samples.report()
 
     return asyncio.run(main())
 
 
-KINDS = {"threads": threads, "processes": processes, "coroutines": coroutines}
+IN_THIS_PROCESS = pytest.mark.parametrize(
+    ("kind", "producer"), [(threads, "produce"), (coroutines, "generate")]
+)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_producer_is_named(tmp_path: Path, kind: str) -> None:
-    report = KINDS[kind](tmp_path, 0.02, 0.004)
+@IN_THIS_PROCESS
+@pytest.mark.usefixtures("t", "run")
+def test_a_slow_producer_is_named(kind: Any, producer: str) -> None:
+    report = kind(0.02, 0.004)
     assert report.diagnosis.kind == "input_bound", str(report)
     assert report.diagnosis.cause in ("too_few_workers", "serial_operator"), str(report)
-    assert report.diagnosis.operator in ("produce", "generate")
+    assert report.diagnosis.operator == producer
     assert report.profile.sink.steps == _STEPS
+    assert report.profile.sink.step_s == pytest.approx(0.02)
     [samples] = report.profile.queues
     assert samples.gets == _STEPS
-    assert samples.empty_share > 0.5
+    assert samples.empty_share > 0.99
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_a_slow_trainer_the_samples_are_stale_and_nothing_is_advised(tmp_path: Path, kind: str) -> None:
-    report = KINDS[kind](tmp_path, 0.002, 0.02)
+@IN_THIS_PROCESS
+@pytest.mark.usefixtures("t", "run")
+def test_of_a_slow_trainer_the_samples_are_stale_and_nothing_is_advised(kind: Any, producer: str) -> None:
+    report = kind(0.002, 0.02)
     assert report.diagnosis.kind == "not_input_bound", str(report)
     assert not report.diagnosis.advice
     [samples] = report.profile.queues
-    assert samples.item_age.p50_s > 2 * report.profile.sink.step_s, str(report)
+    assert samples.item_age.p50_s == pytest.approx(4 * 0.02, rel=0.1), str(report)
     assert "before training takes it" in str(report)
 
 
-def test_spawned_processes_record_what_they_put(tmp_path: Path) -> None:
-    report = processes(tmp_path, 0.02, 0.004, "spawn")
-    assert report.diagnosis.operator == "produce", str(report)
-    assert [each.name for each in report.profile.operators] == ["produce"]
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_record_what_they_put(tmp_path: Path, method: str) -> None:
+    context = multiprocessing.get_context(method)
+    samples: Any = hr.wrap(context.Queue(4), name="samples", run=tmp_path / "run")
+    process = context.Process(target=produce, args=(samples, 0, _STEPS))
+    process.start()
+    assert take(samples, 0, _STEPS) == list(range(_STEPS))
+    process.join()
+    profile = samples.report().profile
+    assert [each.name for each in profile.operators] == ["produce"]
+    assert [each.gets for each in profile.queues] == [_STEPS]
+    assert profile.sink.steps == _STEPS
 
 
 def test_a_wrapped_queue_stays_what_it_is(tmp_path: Path) -> None:
@@ -118,15 +123,14 @@ def test_a_wrapped_queue_stays_what_it_is(tmp_path: Path) -> None:
     wrapped.close()
 
 
-def test_ages_of_a_queue_that_is_not_first_in_first_out_are_unknown(tmp_path: Path) -> None:
-    samples: queue.LifoQueue[int] = queue.LifoQueue(4)
-    hr.wrap(samples, run=tmp_path / "run")
+@pytest.mark.usefixtures("t", "run")
+def test_ages_of_a_queue_that_is_not_first_in_first_out_are_unknown() -> None:
+    samples: Any = hr.wrap(queue.LifoQueue(4))
     thread = threading.Thread(target=produce, args=(samples, 0.001, _STEPS))
     thread.start()
     take(samples, 0.004, _STEPS)
     thread.join()
-    report = samples.report()  # type: ignore[attr-defined]
-    assert report.profile.queues[0].item_age is None
+    assert samples.report().profile.queues[0].item_age is None
 
 
 def test_what_cannot_be_hooked_is_refused_with_what_to_do() -> None:
@@ -143,32 +147,29 @@ def test_without_a_recording_the_queue_is_untouched(monkeypatch: pytest.MonkeyPa
     assert "put" not in vars(samples)
 
 
-def poll(from_: Any, timeout: float) -> Any:
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return from_.get(timeout=timeout)
-
-
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_gets_that_time_out_are_one_wait_with_the_one_that_follows(tmp_path: Path, kind: str) -> None:
-    bare: Any = queue.Queue(4) if kind == "threads" else multiprocessing.Queue(4)
-    samples = hr.wrap(bare, name="samples", run=tmp_path / "run")
-    starts = threading.Thread if kind == "threads" else multiprocessing.Process
-    starts(target=produce, args=(samples, 0.04, _STEPS), daemon=True).start()
+@pytest.mark.usefixtures("t", "run")
+def test_gets_that_time_out_are_one_wait_with_the_one_that_follows() -> None:
+    samples: Any = hr.wrap(queue.Queue(4), name="samples")
+    threading.Thread(target=produce, args=(samples, 0.04, _STEPS), daemon=True).start()
     for _ in range(_STEPS):
-        poll(samples, 0.01)
-        time.sleep(0.004)
+        for _ in range(2):
+            with contextlib.suppress(queue.Empty):
+                samples.get(timeout=0)
+            sleep(0.01)
+        samples.get()
+        sleep(0.004)
     report = samples.report()
     assert report.profile.sink.steps == _STEPS
     assert report.diagnosis.operator == "produce", str(report)
-    assert report.profile.sink.wait_share > 0.7
+    assert report.profile.sink.wait_share == pytest.approx(0.9)
 
 
-def test_a_get_that_does_not_wait_is_no_wait(tmp_path: Path) -> None:
-    samples: Any = hr.wrap(queue.Queue(4), name="samples", run=tmp_path / "run")
+@pytest.mark.usefixtures("t", "run")
+def test_a_get_that_does_not_wait_is_no_wait() -> None:
+    samples: Any = hr.wrap(queue.Queue(4), name="samples")
     threading.Thread(target=produce, args=(samples, 0.02, _STEPS), daemon=True).start()
     for _ in range(200):
         with contextlib.suppress(queue.Empty):
             samples.get_nowait()
-        time.sleep(0.004)  # trains on what it has
+        sleep(0.004)  # trains on what it has
     assert samples.report().diagnosis.kind == "not_input_bound", str(samples.report())

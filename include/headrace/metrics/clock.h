@@ -1,6 +1,7 @@
 // The time stamp behind every figure: one clock read per transition.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 
@@ -60,14 +61,25 @@ class Clock {
   /// Takes over the calibration of the run this process joins, unless it already has one of its own.
   static void adopt(const ClockCalibration& calibration) noexcept;
 
+  /// For tests of this process: while time is virtual, every clock here passes by `advance` alone, from the
+  /// present moment on. Real time afterwards may be earlier than virtual time was, so a recording must begin
+  /// and end within it. The background thread samples nothing meanwhile, and other processes keep real time.
+  static void set_virtual(bool is_virtual) noexcept;
+  static bool is_virtual() noexcept { return virtual_.load(std::memory_order_relaxed); }
+  /// Lets virtual time pass; for `cpu_ns` of it the calling thread computes.
+  static void advance(std::int64_t ns, std::int64_t cpu_ns) noexcept;
+
  private:
-  static std::int64_t read(clockid_t id) noexcept {
+  static std::int64_t read(clockid_t id) noexcept { return is_virtual() ? read_virtual(id) : read_real(id); }
+  static std::int64_t read_virtual(clockid_t id) noexcept;
+  static std::int64_t read_real(clockid_t id) noexcept {
     timespec time{};
     clock_gettime(id, &time);
     return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
   }
 
   static ClockCalibration calibration_;
+  static std::atomic<bool> virtual_;
 };
 
 }  // namespace headrace::metrics

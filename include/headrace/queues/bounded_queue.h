@@ -168,7 +168,7 @@ class BoundedQueue {
       if (attempt.status != QueueStatus::not_now) return ended(side, attempt, began, loop_name);
     }
     std::atomic<bool>& yields = yields_[side == Side::put ? 0 : 1];
-    if (yields.load(std::memory_order_relaxed)) {
+    if (yields.load(std::memory_order_relaxed) && !metrics::Clock::is_virtual()) {
       const std::int64_t until = metrics::Clock::now_ns() + kShortNs;
       do {
         std::this_thread::yield();

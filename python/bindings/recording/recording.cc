@@ -112,7 +112,6 @@ void add_sessions(py::module_& module) {
       .def("push", [](const SharedSession& session) { profile::CurrentSession::push(session); })
       .def("pop", [](const SharedSession& session) { profile::CurrentSession::pop(*session); })
       .def("close", on_shared(&profile::Session::close), py::call_guard<LockReleased>())
-      .def("copy_out", on_shared(&profile::Session::copy_out), py::call_guard<LockReleased>())
       .def("take_messages",
            [](const SharedSession& session) { return list_of_texts(session->take_messages()); })
       .def_property_readonly("run", [](const SharedSession& session) { return str_of_path(session->run()); })
@@ -154,7 +153,6 @@ void add_sessions(py::module_& module) {
   using profile::OverlappingCalls;
   py::class_<OverlappingCalls>(module, "OverlappingCalls")
       .def(py::init<std::shared_ptr<profile::OperatorHandle>>(), py::arg("operator"))
-      .def_static("now_ns", &metrics::Clock::now_ns)
       .def("done", &OverlappingCalls::done, py::arg("began_ns"), py::arg("failed"));
 
   using profile::QueueHandle;

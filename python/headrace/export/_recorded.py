@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
@@ -38,24 +36,18 @@ class Reading(NamedTuple):
 class RecordedReports:
     """All loaders' reports, made again at most once per ``every_s``. Thread-safe as far as callers lock."""
 
-    def __init__(
-        self,
-        run: str | os.PathLike[str] | None,
-        every_s: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, run: str | os.PathLike[str] | None, every_s: float) -> None:
         """run: its folder, with all of its ranks; None: what this process records when it is asked."""
         self._run = None if run is None else absolute_run(run)
         self._every_s = every_s
-        self._clock = clock
         self._at = float("-inf")
         self._readings: list[Reading] = []
         self._earlier: dict[str, _Earlier] = {}
-        self._live = LiveRanks(self._segments, clock)
+        self._live = LiveRanks(self._segments)
 
     def readings(self) -> list[Reading]:
         """Never fails: what cannot be read is left out."""
-        now = self._clock()
+        now = _core.now_s()
         if now - self._at >= self._every_s:
             paths = self._segments()
             if self._run is not None:

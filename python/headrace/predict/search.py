@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from headrace import _core
 from headrace.common.plain import error_line
 from headrace.errors import Error
 from headrace.results.report import Report
@@ -199,13 +199,11 @@ class Search:
         budget_s: float,
         tunable: Callable[[str], bool] = lambda _: True,
         progress: Callable[[str], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._measure = measure
         self._budget_s = budget_s
         self._progress = progress
-        self._clock = clock
-        self._began = clock()
+        self._began = _core.now_s()
         self._proposals = Proposals(tunable)
         self._longest_s = 0.0
         self.outcome = Outcome()
@@ -318,9 +316,9 @@ class Search:
         return min(first, second, key=lambda each: each.error_s)
 
     def _timed(self, settings: Changes, limit_s: float) -> Measured:
-        began = self._clock()
+        began = _core.now_s()
         measured = self._measure(settings, min(limit_s, self._left_s()))
-        self._longest_s = max(self._longest_s, self._clock() - began)
+        self._longest_s = max(self._longest_s, _core.now_s() - began)
         return measured
 
     @property
@@ -328,7 +326,7 @@ class Search:
         return max(_HOPELESS * self._longest_s, self._budget_s / _TRIALS_OF_A_SEARCH)
 
     def _left_s(self) -> float:
-        return self._budget_s - (self._clock() - self._began)
+        return self._budget_s - (_core.now_s() - self._began)
 
 
 def noise_of(*measured: Measured) -> float:

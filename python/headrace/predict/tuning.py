@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -192,7 +191,7 @@ def tune(
         raise UsageError(f"budget_s is a number above 0, not {budget_s!r}")
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
-    began = time.monotonic()
+    began = _core.now_s()
     with OwnedFolder("headrace-tuning-") as folder:
         trials = _Trials(make_loader, step, steps, folder.path)
         try:
@@ -201,7 +200,7 @@ def tune(
             fit = error.steps_within(budget_s, steps)
             fewer = f", or steps={fit}" if fit is not None else ""
             raise Error(f"{error}: budget_s={math.ceil(error.needs_s)}{fewer}") from None
-    return Tuned(outcome, time.monotonic() - began)
+    return Tuned(outcome, _core.now_s() - began)
 
 
 class _Trials:
@@ -246,14 +245,14 @@ class _Trials:
 
     def _times(self, loader: Any, limit_s: float) -> Iterator[float]:
         """Seconds of each step but the first of an epoch."""
-        end = time.perf_counter() + limit_s
+        end = _core.now_s() + limit_s
         given = 0
         while given < self._steps:
             iterator = iter(loader)
             last = None
             try:
                 for batch in iterator:
-                    now = time.perf_counter()
+                    now = _core.now_s()
                     if last is not None:
                         yield now - last
                         given += 1

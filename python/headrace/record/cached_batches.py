@@ -6,12 +6,12 @@ import math
 import random
 import statistics
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from headrace import _core
 from headrace.errors import Error
 from headrace.record.batch_copy import IMMUTABLE, copy_batch, is_copy
 
@@ -130,20 +130,13 @@ class Rounds:
     A round contains every batch equally often, so batches of unequal size do not move the median.
     """
 
-    def __init__(
-        self,
-        prepare: Callable[[int], int],
-        seconds: float,
-        clock: Callable[[], float] = time.perf_counter,
-        round_steps: int = sys.maxsize,
-    ) -> None:
+    def __init__(self, prepare: Callable[[int], int], seconds: float, round_steps: int = sys.maxsize) -> None:
         """prepare: called before each round, outside of its time, with the steps that are wanted; returns how
         many the round has. seconds: the longest time. round_steps: steps of a round at most.
         """
         self._prepare = prepare
         self._round_steps = round_steps
         self._seconds = seconds
-        self._clock = clock
         self._rounds: list[float] = []
         self._steps = 0
         self._in_round = self._planned = 0
@@ -154,7 +147,7 @@ class Rounds:
     def begin(self) -> None:
         self._planned = self._prepare(1)
         _wait_for_device()
-        self._began = self._round_began = self._clock()
+        self._began = self._round_began = _core.now_s()
 
     def stepped(self) -> bool:
         """One more step has ended. True once the median is stable, or the time is over."""
@@ -162,7 +155,7 @@ class Rounds:
         if self._in_round < self._planned:
             return False
         _wait_for_device()
-        now = self._clock()
+        now = _core.now_s()
         mean_s = (now - self._round_began) / self._in_round
         if self._warming:
             self._warm(mean_s, now)
@@ -175,7 +168,7 @@ class Rounds:
         wanted = self._round_steps if mean_s * self._round_steps <= _ROUND_S else math.ceil(_ROUND_S / mean_s)
         self._planned = self._prepare(wanted)
         _wait_for_device()
-        self._round_began = self._clock()
+        self._round_began = _core.now_s()
         return False
 
     def _warm(self, mean_s: float, now: float) -> None:

@@ -79,7 +79,7 @@ class CeilingPhase:
             self._begin(real)
             return self._cached.next()
         if self._given == 0:
-            self._began = time.monotonic()
+            self._began = _core.now_s()
         self._given += 1
         if not self._real_only:
             self._remember(batch)
@@ -101,7 +101,7 @@ class CeilingPhase:
         most = _STEPS if self._length is None else min(_STEPS, self._length // 2)
         if self._is_left_alone or min(self._given, most) < _MIN_STEPS:
             return False
-        return self._given >= most or time.monotonic() - self._began > _RECORDED_S
+        return self._given >= most or _core.now_s() - self._began > _RECORDED_S
 
     def _begin(self, real: RealBatches) -> None:
         _measured.add(self._name)

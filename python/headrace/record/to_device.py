@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from typing import Any, TypeVar
 
 from headrace import _core
@@ -55,7 +54,7 @@ class _Moved(Copied):
     """Copies that torch makes on the current stream, tensor by tensor."""
 
     def __init__(self, batch: Any, device: Any) -> None:
-        began = time.perf_counter()
+        began = _core.now_s()
         events = _events_on(device)
         progress = _Progress(events)
         self.progress = progress
@@ -65,7 +64,7 @@ class _Moved(Copied):
         if events is not None:
             events[1].record()
         if self.pinned_bytes == 0:  # from pageable memory the call waits for the copy
-            progress.call_s = time.perf_counter() - began
+            progress.call_s = _core.now_s() - began
 
     def _move(self, obj: Any, device: Any) -> Any:
         if _is_tensor(obj):

@@ -112,7 +112,7 @@ class TrialPhase:
 
     def next(self, real: RealBatches) -> Any:
         batch = real.take()
-        now = time.perf_counter()
+        now = _core.now_s()
         if self._last is not None:
             self._trial.stepped(self._name, now - self._last)
         self._last = now

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -88,17 +87,11 @@ class Library:
     Thread-safe.
     """
 
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        clock: Callable[[], float] = time.monotonic,
-        tunings: bool = False,
-    ) -> None:
+    def __init__(self, root: str | os.PathLike[str], tunings: bool = False) -> None:
         """tunings: also find files of `Tuned.save`. Raises Error if there is nothing at ``root``."""
         self.root = Path(root)
         if not self.root.exists():
             raise Error(f"{self.root}: no such file or folder")
-        self._clock = clock
         self._tunings = tunings
         self._lock = threading.Lock()
         self._folder = RunsFolder(self.root, tunings)
@@ -141,7 +134,7 @@ class Library:
         """
         key = (run.name, loader, rank)
         files = _stamp_of(run.path)
-        now = self._clock()
+        now = _core.now_s()
         with self._lock:
             known = self._seen.get(key)
         # What a running process maps into memory changes without a trace in the files' times.
@@ -163,9 +156,7 @@ class Library:
         with self._lock:
             found = self._live.get(run.name)
             if found is None:
-                found = self._live[run.name] = LiveRanks(
-                    partial(segments_of, os.fspath(run.path)), self._clock
-                )
+                found = self._live[run.name] = LiveRanks(partial(segments_of, os.fspath(run.path)))
             self._live.move_to_end(run.name)
             while len(self._live) > _KEPT:
                 self._live.popitem(last=False)

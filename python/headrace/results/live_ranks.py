@@ -120,12 +120,9 @@ class LoopLive(NamedTuple):
 class LiveRanks:
     """Looks at the segments of a run. Thread-safe."""
 
-    def __init__(
-        self, segments: Callable[[], Iterable[str]], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, segments: Callable[[], Iterable[str]]) -> None:
         """segments: paths that are there now, the newest of a rank last; it may raise Error."""
         self._segments = segments
-        self._clock = clock
         self._lock = threading.Lock()
         #: By loader and rank: looks, oldest first, and when the newest was first seen.
         self._looks: dict[tuple[str, int], deque[_core.LoopTotals]] = {}
@@ -138,7 +135,7 @@ class LiveRanks:
     def look(self) -> list[LoopLive]:
         """What there is now. Never fails: what cannot be read is left out."""
         with self._lock:
-            now_s = self._asked_s = self._clock()
+            now_s = self._asked_s = _core.now_s()
             self._read(now_s)
             return [self._loop(name, now_s) for name in sorted({name for name, _ in self._looks})]
 
@@ -160,7 +157,7 @@ class LiveRanks:
             time.sleep(max(_LOOK_EVERY_S, took_s / _MAX_CORES))
             began_s = time.thread_time()
             with self._lock:
-                now_s = self._clock()
+                now_s = _core.now_s()
                 if now_s - self._asked_s > _UNASKED_S:
                     self._follows = False
                     return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -107,7 +106,7 @@ class WatchedLoop:
         self._number = -1
         #: Indices that were drawn, by the number of their batch.
         self._drawn: dict[int, list[Any]] = {}
-        self._began = time.monotonic()
+        self._began = _core.now_s()
         self._spent = 0.0
         self._steps = LoopSteps()
         are_counted()
@@ -231,7 +230,7 @@ class WatchedLoop:
         """The loop has a batch. number: in its epoch, -1: the next one. Returns whether it was looked at."""
         if self._closed:
             return False
-        began = self._used_at = time.monotonic()
+        began = self._used_at = _core.now_s()
         if not self._goes_on(iterator, number):
             self._begin_epoch(iterator)
         self._number = number
@@ -261,7 +260,7 @@ class WatchedLoop:
         if began - self._judged_at > _JUDGED_EVERY_S:
             self._judged_at = began
             self._findings.save()
-        self._spent += time.monotonic() - began
+        self._spent += _core.now_s() - began
         return looked
 
     def _begin_epoch(self, iterator: Any) -> None:

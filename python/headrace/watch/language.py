@@ -11,7 +11,6 @@ import os
 import random
 import re
 import sys
-import time
 import weakref
 from typing import Any, NamedTuple
 
@@ -257,7 +256,7 @@ class _Languages:
         kept = self._kept.setdefault(path, [])
         if known not in kept:
             kept.append(known)
-        now = time.monotonic()
+        now = _core.now_s()
         if now - self._saved_at >= _SAVED_EVERY_S:
             self._saved_at = now
             self.save()

@@ -169,7 +169,7 @@ void Sampler::State::run(bool pauses) {
       constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick - kTickVaries).count();
       const std::int64_t now = metrics::Clock::now_ns();
       // A thread that a fork has ended begins again in the middle of a tick.
-      if (now - one.ticked_ns >= kTickNs) {
+      if (now - one.ticked_ns >= kTickNs && !metrics::Clock::is_virtual()) {
         one.ticked_ns = now;
         tick(one, *session);
       }

@@ -5,25 +5,38 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 import headrace as hr
+from headrace import _core
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 data = pytest.importorskip("torch.utils.data")
 
-pytestmark = pytest.mark.usefixtures("run")
+pytest_plugins = ["virtual"]
+pytestmark = pytest.mark.usefixtures("t", "run")
 
-WORKERS = pytest.mark.parametrize("workers", [0, 2])
+
+#: Let virtual time pass in the function that calls them.
+READ = partial(_core.advance_virtual_time, 3_000_000, 0)
+DECODE = partial(_core.advance_virtual_time, 5_000_000, 5_000_000)
+COLLATE = partial(_core.advance_virtual_time, 4_000_000, 0)
 
 
 def read_file() -> None:
-    time.sleep(0.003)
+    if data.get_worker_info() is None:
+        READ()
+    else:
+        time.sleep(0.003)
 
 
 def decode() -> int:
+    if data.get_worker_info() is None:
+        DECODE()
+        return 0
     total = 0
     for number in range(60_000):
         total += number * number
@@ -55,54 +68,42 @@ class Stream(data.IterableDataset):  # type: ignore[misc, name-defined]
             yield load()
 
 
-def share_of(shares: dict[str, float], function: str) -> float:
-    """Of a library's function, whichever function of this file calls it."""
-    return sum(share for name, share in shares.items() if name.startswith(f"{function} in "))
-
-
 def functions(loader: Any, op: str) -> dict[str, float]:
     wrapped = hr.wrap(loader)
     for _ in wrapped:
         pass
     found = {each.name: each for each in wrapped.report().profile.operators}
-    return {function.name: function.share for function in found[op].functions}
+    return {
+        function.name.partition(" (test_functions.py:")[0]: function.share for function in found[op].functions
+    }
 
 
-@WORKERS
 @pytest.mark.parametrize("dataset", [Images, Fetched, Stream])
-def test_the_time_goes_to_the_function_that_sleeps(dataset: type, workers: int) -> None:
-    shares = functions(data.DataLoader(dataset(), 2, num_workers=workers), dataset.__name__)
-    # How long each of them takes on a busy machine is not this test's matter.
-    assert share_of(shares, "time.sleep") > 0.1
-    assert any(name.startswith("time.sleep in read_file (test_functions.py:") for name in shares)
-    assert any(name.startswith("decode (test_functions.py:") for name in shares)
+def test_the_time_goes_to_the_functions_that_take_it(dataset: type) -> None:
+    shares = functions(data.DataLoader(dataset(), 2), dataset.__name__)
+    assert shares == {"decode": pytest.approx(5 / 8, abs=0.01), "read_file": pytest.approx(3 / 8, abs=0.01)}
+
+
+@pytest.mark.parametrize("dataset", [Images, Fetched, Stream])
+def test_workers_tell_their_functions(dataset: type) -> None:
+    """How long each takes is real time, and not this test's matter."""
+    shares = functions(data.DataLoader(dataset(), 2, num_workers=2), dataset.__name__)
+    assert {"time.sleep in read_file", "decode"} <= shares.keys()
     assert sum(shares.values()) <= 1.01
 
 
 def test_collating_has_its_own_functions() -> None:
     def slow_collate(items: list[Any]) -> Any:
-        time.sleep(0.004)
-        return torch.stack(items)
-
-    shares = functions(data.DataLoader(Images(), 2, collate_fn=slow_collate), "slow_collate")
-    assert share_of(shares, "time.sleep") > 0.9
-
-
-def test_a_long_name_is_cut_between_two_characters() -> None:
-    def long_umlauts(items: list[Any]) -> Any:
-        time.sleep(0.004)
-        deadline = time.perf_counter() + 0.004
-        while time.perf_counter() < deadline:
-            pass
+        COLLATE()
         return torch.stack(items)
 
     # 2 bytes a character, and one before them: the limit of 56 bytes is within a character.
     name = "x" + "\u00e4" * 40
-    long_umlauts.__code__ = long_umlauts.__code__.replace(co_name=name)
+    slow_collate.__code__ = slow_collate.__code__.replace(co_name=name)
     if sys.version_info >= (3, 11):
-        long_umlauts.__code__ = long_umlauts.__code__.replace(co_qualname=name)
-    names = functions(data.DataLoader(Images(), 2, collate_fn=long_umlauts), "long_umlauts")
-    assert "x" + "\u00e4" * 27 in names
+        slow_collate.__code__ = slow_collate.__code__.replace(co_qualname=name)
+    shares = functions(data.DataLoader(Images(), 2, collate_fn=slow_collate), "slow_collate")
+    assert shares == {"x" + "\u00e4" * 27: pytest.approx(1)}
 
 
 def test_fast_batches_are_not_sampled() -> None:
@@ -176,13 +177,12 @@ def test_the_exception_of_a_sampled_item_is_the_users_own() -> None:
         functions(data.DataLoader(Broken(), 2), "Broken")
 
 
-@WORKERS
-def test_the_report_names_them(workers: int) -> None:
-    wrapped = hr.wrap(data.DataLoader(Images(), 2, num_workers=workers))
+def test_the_report_names_them() -> None:
+    wrapped = hr.wrap(data.DataLoader(Images(), 2))
     for _ in wrapped:
         pass
     report = wrapped.report()
     says = {evidence.rule: evidence.says for evidence in report.diagnosis.evidence}
     assert "no transform was found in Images" in says["detail"]
-    assert "time.sleep" in says["functions"]
-    assert "time.sleep" in str(report)
+    assert "read_file" in says["functions"]
+    assert "read_file" in str(report)

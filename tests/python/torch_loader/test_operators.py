@@ -5,11 +5,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headrace as hr
+from virtual import sleep
+
+pytest_plugins = ["virtual"]
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 data = pytest.importorskip("torch.utils.data")
@@ -337,32 +341,32 @@ def test_workers_have_numbers_and_shards() -> None:
     assert (stream.workers, stream.executor) == (3, "process")
 
 
-def test_slow_items_are_named_by_their_index() -> None:
-    import time
-
+@pytest.mark.usefixtures("t")
+def test_slow_items_are_named_by_their_index(tmp_path: Path) -> None:
     class Slow(Numbers):
         def __getitem__(self, index: int) -> Any:
-            time.sleep(0.05 if index == 17 else 0.001)
+            sleep(0.05 if index == 17 else 0.001)
             return super().__getitem__(index)
 
-    for workers in (0, 1):
-        found = next(one for one in profile_of(Slow(), workers).operators if one.name == "Slow")
-        assert found.per_worker[0].slowest[0].index == 17
+    with hr.session(run=tmp_path / "virtual"):
+        found = next(one for one in profile_of(Slow(), 0).operators if one.name == "Slow")
+    assert found.per_worker[0].slowest[0].index == 17
+    assert found.service.max_s == pytest.approx(0.05)
 
 
 @WORKERS
-def test_a_sampler_of_ones_own_is_an_operator_where_it_costs(workers: int) -> None:
-    import time
-
+@pytest.mark.usefixtures("t")
+def test_a_sampler_of_ones_own_is_an_operator_where_it_costs(tmp_path: Path, workers: int) -> None:
     class Thinking(data.Sampler):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Iterator[int]:
             for index in range(24):
-                time.sleep(0.002)
+                sleep(0.002)
                 yield index
 
         def __len__(self) -> int:
             return 24
 
-    profile = profile_of(Numbers(), workers, sampler=Thinking())
+    with hr.session(run=tmp_path / "virtual"):
+        profile = profile_of(Numbers(), workers, sampler=Thinking())
     assert (profile.operators[0].name, profile.operators[0].kind) == ("Thinking", "sampler")
     assert profile.operators[0].in_sink

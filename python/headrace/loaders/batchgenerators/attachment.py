@@ -97,7 +97,7 @@ class Recorder:
         if calls is None or made is None or hasattr(get, "headrace"):
             return
         arrived = [0]
-        now, queues = calls.now_ns, settings.queues_of(augmenter)
+        now, queues = _core.now_ns, settings.queues_of(augmenter)
 
         def timed_poll(*args: Any) -> Any:
             found = poll(*args)
@@ -135,7 +135,7 @@ class Recorder:
         if results is None:
             return False
         if self._made is not None:
-            self._made.sampled(_level(settings.queues_of(augmenter)), _core.OverlappingCalls.now_ns())
+            self._made.sampled(_level(settings.queues_of(augmenter)), _core.now_ns())
         return not results.empty()
 
 

@@ -281,7 +281,7 @@ class PolledLevel:
     def look(self) -> None:
         with self._lock:
             level = sum(buffer.qsize() for each in self._buffers if (buffer := each()) is not None)
-            self._handle.sampled(level, _core.OverlappingCalls.now_ns())
+            self._handle.sampled(level, _core.now_ns())
 
 
 def has_elements(node: Any) -> bool | None:

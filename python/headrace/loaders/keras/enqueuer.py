@@ -92,7 +92,7 @@ def _follow(queue: Any, level: _core.QueueHandle) -> None:
     """Its items are promises: the finished ones are what waits for the loop."""
     if "_get" in vars(queue):
         return
-    get, items, now = queue._get, queue.queue, _core.OverlappingCalls.now_ns
+    get, items, now = queue._get, queue.queue, _core.now_ns
 
     def finished() -> int:
         return sum(1 for each in items if getattr(each, "ready", bool)())

@@ -90,7 +90,7 @@ class Monitor:
         """Levels count from here on."""
         for queue in self._queues.values():
             queue.begin()
-        self._last_ns = max(self._last_ns, _core.OverlappingCalls.now_ns())
+        self._last_ns = max(self._last_ns, _core.now_ns())
 
     def end(self) -> None:
         """The iterator is gone."""

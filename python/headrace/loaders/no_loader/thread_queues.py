@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,7 +166,7 @@ class HookedQueue(RecordedQueue):
         super().__init__(name, recorded.maxsize, recorded._qsize, queues, is_fifo)
         self._size = recorded._qsize
         self._recorded = weakref.ref(recorded)
-        self._since_s = time.monotonic()
+        self._since_s = _core.now_s()
         hooked, hooks = _core.HookedCall, self.hooks
         recorded._headrace_hooks = hooks
         with recorded.mutex:
@@ -178,7 +177,7 @@ class HookedQueue(RecordedQueue):
         recorded.get = hooked(recorded.get, self._before_get, hooks.after_get, hooks.get_failed)
 
     def _is_the_loops(self) -> bool:
-        return self._queues.is_the_loops(self._recorded(), time.monotonic() - self._since_s)
+        return self._queues.is_the_loops(self._recorded(), _core.now_s() - self._since_s)
 
     def _before_get(self, block: bool = True, timeout: float | None = None) -> None:
         if threading.get_ident() == threading.main_thread().ident:

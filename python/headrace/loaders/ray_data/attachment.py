@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +50,9 @@ class RayAttachment(Attachment):
 
     def _was_ready(self) -> bool | None:
         if self._asked_s is None:
-            self._asked_s = time.perf_counter()
+            self._asked_s = _core.now_s()
             return None
-        ready = time.perf_counter() - self._asked_s < _READY_S
+        ready = _core.now_s() - self._asked_s < _READY_S
         self._asked_s = None
         return ready
 
@@ -123,7 +122,7 @@ class RayAttachment(Attachment):
         try:
             for progress in self._progress:
                 progress.count_tasks()
-            now_s = time.monotonic()
+            now_s = _core.now_s()
             if now_s >= self._next_s:
                 self._next_s = now_s + _PERIOD_S
                 self._update()
@@ -135,7 +134,7 @@ class RayAttachment(Attachment):
     def _update(self) -> None:
         for progress in self._progress:
             progress.update()
-        at_ns = _core.OverlappingCalls.now_ns()
+        at_ns = _core.now_ns()
         for index, queue in enumerate(self._queues):
             level = self._progress[index].finished_blocks()
             if index + 1 < len(self._progress):

@@ -42,7 +42,7 @@ class Progress:
         busy_s = self._busy_time() - self._busy_s
         self._blocks += blocks
         self._busy_s += busy_s
-        now_ns = self._calls.now_ns()
+        now_ns = _core.now_ns()
         calls = min(blocks, _MAX_CALLS)
         for _ in range(calls):
             self._calls.done(now_ns - int(max(0.0, busy_s) / calls * 1e9), False)

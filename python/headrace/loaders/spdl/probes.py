@@ -127,7 +127,7 @@ def _timed_generator(op: Any, handle: _core.OperatorHandle) -> Any:
 
 
 def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
-    now = calls.now_ns
+    now = _core.now_ns
 
     @functools.wraps(op)
     async def timed(item: Any) -> Any:
@@ -145,7 +145,7 @@ def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
 
 
 def _timed_async_generator(op: Any, calls: _core.OverlappingCalls) -> Any:
-    now = calls.now_ns
+    now = _core.now_ns
 
     @functools.wraps(op)
     async def timed(item: Any) -> AsyncIterator[Any]:

@@ -95,7 +95,7 @@ class Counters:
                 continue
             levels[id(users[0])] = int(node.buffered_elements)
             self._record_node(node, users, self._inner(model, node))
-        now = _core.OverlappingCalls.now_ns()
+        now = _core.now_ns()
         for owners, queue in self._levels:
             found = [levels[each] for each in owners if each in levels]
             if found:
@@ -139,11 +139,11 @@ class Counters:
         if len(users) > 1:
             merged = self._calls.get(id(users[0]))
             for _ in range(0 if merged is None else min(int(node.num_elements) - known[2], _MAX_CALLS)):
-                merged.done(_core.OverlappingCalls.now_ns(), False)  # type: ignore[union-attr]
+                merged.done(_core.now_ns(), False)  # type: ignore[union-attr]
         if calls is None:
             return
         recorded = min(more, _MAX_CALLS)
-        began = _core.OverlappingCalls.now_ns() - longer // recorded
+        began = _core.now_ns() - longer // recorded
         for _ in range(recorded):
             calls.done(began, False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,11 +28,11 @@ class FirstDraw(Iterator[Any]):
         self._is_first = False
         if self._owner.get("_sampler_iter") is self:
             self._owner["_sampler_iter"] = self._drawn
-        began_s = time.perf_counter()
+        began_s = _core.now_s()
         try:
             return next(self._drawn)
         finally:
-            took_s = time.perf_counter() - began_s
+            took_s = _core.now_s() - began_s
             if took_s >= _WORTH_NOTING_S:
                 self._loader.note("first_draw", f"{object_name(self._sampler)} {took_s:.3f}")
 

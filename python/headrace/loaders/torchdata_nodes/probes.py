@@ -157,7 +157,7 @@ def _follow_levels(queue: Any, handle: _core.QueueHandle, semaphore: Any) -> Non
 
 def _look_at(queue: Any, handle: _core.QueueHandle) -> None:
     """A queue of processes: its length whenever this process puts into it or takes from it."""
-    now = _core.OverlappingCalls.now_ns
+    now = _core.now_ns
     put, get, size, tell = queue.put, queue.get, queue.qsize, handle.sampled
 
     def looked_put(*args: Any, **kwargs: Any) -> None:

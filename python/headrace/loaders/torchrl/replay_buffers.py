@@ -110,7 +110,7 @@ class _Recorder:
         waiting = list(buffer._prefetch_queue) if buffer is not None else []
         if self._level is not None:
             finished = sum(1 for each in waiting if each.done())
-            self._level.sampled(finished, _core.OverlappingCalls.now_ns())
+            self._level.sampled(finished, _core.now_ns())
         return bool(waiting) and bool(waiting[0].done())
 
     def describe(self) -> LoaderModel | None:

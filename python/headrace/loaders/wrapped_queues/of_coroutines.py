@@ -41,10 +41,10 @@ class _Recorder:
         task = _task()
         if task is not None:
             self._made(task)
-            self._waits_ns[task] = _core.OverlappingCalls.now_ns()
+            self._waits_ns[task] = _core.now_ns()
 
     def _did_put(self, _: Any, item: Any, *__: Any) -> None:
-        task, now = _task(), _core.OverlappingCalls.now_ns()
+        task, now = _task(), _core.now_ns()
         if is_end_mark(item):
             return
         since = self._waits_ns.pop(task, 0) if task is not None else 0

@@ -114,7 +114,7 @@ class _Recorder:
 
     def _look(self, owned: QueueRecord, taken: int) -> int:
         """Items in the queue now. Those that came since the last look came halfway between, on average."""
-        now = _core.OverlappingCalls.now_ns()
+        now = _core.now_ns()
         level = self._level()
         came = max(0, level + taken - self._seen)
         # While the loop waits at an empty queue, the item that it gets has just come.

@@ -92,12 +92,12 @@ class QueueRecord:
 
     def did_get(self, level: int, counts: bool = True) -> None:
         """``counts``: False for an end mark."""
-        now = _core.OverlappingCalls.now_ns()
+        now = _core.now_ns()
         age_ns = now - self._put_ns.popleft() if self._put_ns else -1
         self._queue.get(level, 0, counts, age_ns)
 
     def sampled(self, level: int) -> None:
-        self._queue.sampled(level, _core.OverlappingCalls.now_ns())
+        self._queue.sampled(level, _core.now_ns())
 
     def producer(self, name: str) -> _core.OperatorHandle:
         """The operator of what puts into the queue."""

@@ -56,7 +56,7 @@ class Looks:
         self._thread = threading.main_thread().ident or 0
         #: What calls the loops.
         self._trunk: set[CodeType] = set()
-        self._began = self._last = time.monotonic()
+        self._began = self._last = _core.now_s()
         #: Before the first loop: seconds by stack, until it is known what calls loops; None: it has begun.
         self._before: dict[tuple[Call, ...], float] | None = {}
         #: Of the gap between two loops that goes on.
@@ -112,7 +112,7 @@ class Looks:
                 loop.outer[outer] = outer.steps
         self._loop_is_over(loop)
         self._order += 1
-        loop.begin(time.monotonic(), self._order)
+        loop.begin(_core.now_s(), self._order)
         self._trunk.update(call.code for call in calls[:evaluation])
         step = self._training_steps()
         self._end_gap(step)
@@ -155,10 +155,10 @@ class Looks:
 
     def go_on(self) -> None:
         """Looks begin, or begin again."""
-        self._last = time.monotonic()
+        self._last = _core.now_s()
 
     def look(self) -> None:
-        now = time.monotonic()
+        now = _core.now_s()
         seconds, self._last = now - self._last, now
         loop = self._running()
         if loop is None:
@@ -299,7 +299,7 @@ class Looks:
             pass
 
     def save(self) -> None:
-        self._saved_at = now = time.monotonic()
+        self._saved_at = now = _core.now_s()
         budget = self.budget
         if budget is None or self._before is not None:
             return
@@ -318,7 +318,7 @@ def _is_a_script() -> bool:
 
 
 def _process_began(now: float) -> float:
-    """On the clock of `time.monotonic`; ``now`` where it is not known."""
+    """On the clock of `_core.now_s`; ``now`` where it is not known."""
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             ticks = int(file.read().rpartition(b")")[2].split()[19])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import Counter, deque
 from types import CodeType
@@ -50,7 +49,7 @@ class Loop:
         #: Loops in one of whose steps it began, and which step.
         self.outer: weakref.WeakKeyDictionary[_core.LoaderHandle, int] = weakref.WeakKeyDictionary()
         self.zipped = False
-        self._since = time.monotonic()
+        self._since = _core.now_s()
         self._began_steps = self.steps
         #: Of the last looks that found more batches: the mean of a step, its wait included.
         self._rates: deque[float] = deque(maxlen=_KEPT)

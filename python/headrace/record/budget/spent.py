@@ -39,7 +39,7 @@ class Budget:
     """That of one run in this process. By one thread at a time."""
 
     def __init__(self, session: _core.Session, began: float, unseen_s: float) -> None:
-        """began: on the clock of `time.monotonic`. unseen_s: from then to the first look."""
+        """began: on the clock of `_core.now_s`. unseen_s: from then to the first look."""
         self.run = session.run
         #: The run has ended, if not the process.
         self.is_over = False

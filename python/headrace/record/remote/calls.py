@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextvars import ContextVar
 
 from headrace import _core
@@ -52,7 +51,7 @@ def refused(target: bytes, in_one_thread: bool = False) -> None:
     """The request for ``target`` was refused, or had no answer."""
     if len(_refused) >= MAX_REFUSED:
         _refused.clear()
-    _refused[target] = (time.monotonic_ns(), threading.get_ident() if in_one_thread else 0)
+    _refused[target] = (_core.now_ns(), threading.get_ident() if in_one_thread else 0)
 
 
 def failed(call: _core.RemoteCall, target: bytes, in_one_thread: bool = False, body_bytes: int = 0) -> None:
@@ -68,5 +67,5 @@ def _pause_before(target: bytes, thread: int) -> int:
             for other in [each for each, (_, its) in list(_refused.items()) if its == thread]:
                 _refused.pop(other, None)
         return 0
-    pause = time.monotonic_ns() - found[0]
+    pause = _core.now_ns() - found[0]
     return pause if pause <= LONGEST_BACKOFF_NS else 0

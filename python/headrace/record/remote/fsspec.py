@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import time
 from types import ModuleType
 from typing import Any
 
@@ -26,13 +25,13 @@ def hook(library: ModuleType) -> None:
     @functools.wraps(wait_for)
     def sync(*args: Any, **kwargs: Any) -> Any:
         ended = getattr(_thread, "ended_ns", None)
-        pauses = [] if ended is None else [time.monotonic_ns() - ended]
+        pauses = [] if ended is None else [_core.now_ns() - ended]
         token = calls.waiting.set((_core.remote_owner(), pauses))
         try:
             return wait_for(*args, **kwargs)
         finally:
             calls.waiting.reset(token)
-            _thread.ended_ns = time.monotonic_ns()
+            _thread.ended_ns = _core.now_ns()
 
     for name, module in list(sys.modules.items()):
         if name.startswith(_USERS) and vars(module).get("sync") is wait_for:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,11 +23,11 @@ _GENERATIONS = 4
 class Followed:
     """One loader of one rank of a run, and what it waited since it is watched. Reading changes nothing."""
 
-    def __init__(self, path: str | os.PathLike[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """path: a run folder, a segment, a saved report, or a folder of runs, of which the newest is taken;
         one that records now comes first. Raises Error if there is none.
         """
-        self._library = Library(path, clock)
+        self._library = Library(path)
         runs, _ = self._library.runs()
         chosen = next((run for run in runs if run.running), runs[0] if runs else None)
         if chosen is None:

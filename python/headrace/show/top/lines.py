@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+from headrace import _core
 from headrace.common.plain import plain
 from headrace.results.library import ReportState
 from headrace.results.sentences import one_line
@@ -15,11 +16,7 @@ _EVERY_S = 10.0
 _LOOK_EVERY_S = 1.0
 
 
-def lines(
-    followed: Followed,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[str]:
+def lines(followed: Followed, sleep: Callable[[float], None] = time.sleep) -> Iterator[str]:
     """Until the run has ended. Raises Error if the run cannot be read any more."""
     said_at = float("-inf")
     known: set[str] = set()
@@ -28,8 +25,8 @@ def lines(
         new = {one.risk for one in state.report.diagnosis.risks}
         new |= {"straggler" for one in [state.live] if one and one.straggler and one.straggler.chronic}
         new -= known
-        if new or not state.running or clock() - said_at >= _EVERY_S:
-            said_at = clock()
+        if new or not state.running or _core.now_s() - said_at >= _EVERY_S:
+            said_at = _core.now_s()
             known |= new
             yield line(state)
         if not state.running:

@@ -5,23 +5,18 @@ from __future__ import annotations
 import sys
 import time
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import headrace as hr
 from headrace.report import Report
 
-
-@pytest.fixture(autouse=True)
-def run_folder(tmp_path: Path) -> Iterator[None]:
-    with hr.session(run=tmp_path / "run"):
-        yield
-
-
-def has_lock() -> bool:
-    return getattr(sys, "_is_gil_enabled", lambda: True)()
+pytestmark = [
+    pytest.mark.usefixtures("run"),
+    pytest.mark.skipif(
+        not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="this Python has no interpreter lock"
+    ),
+]
 
 
 def parse(_: int) -> int:
@@ -39,7 +34,6 @@ def report_of(pipeline: hr.Pipeline, seconds: float) -> Report:
     return pipeline.report()
 
 
-@pytest.mark.skipif(not has_lock(), reason="this Python has no interpreter lock")
 def test_a_loop_that_never_waits_for_a_batch_still_waits_for_the_lock() -> None:
     for _ in range(3):  # beside other programs it may have calm moments
         report = report_of(hr.source(range(600)).map(parse, workers=3).batch(1), 0.002)
@@ -52,7 +46,6 @@ def test_a_loop_that_never_waits_for_a_batch_still_waits_for_the_lock() -> None:
     assert report.diagnosis.operator == "parse"
 
 
-@pytest.mark.skipif(not has_lock(), reason="this Python has no interpreter lock")
 def test_threads_that_take_turns_wait_for_the_lock() -> None:
     pipeline = hr.source(range(300)).map(parse, workers=3, name="first").map(parse, workers=3, name="second")
     report = report_of(pipeline.batch(1), 0.0)
@@ -76,7 +69,6 @@ def test_code_that_releases_the_lock_does_not_wait_for_it() -> None:
     assert report.diagnosis.cause != "gil_contention"
 
 
-@pytest.mark.skipif(not has_lock(), reason="this Python has no interpreter lock")
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell who holds the lock")
 def test_who_holds_the_lock_is_named_not_who_waits_for_it() -> None:
     block = bytes(range(256)) * 12
