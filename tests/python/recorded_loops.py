@@ -1,6 +1,5 @@
 """What the tests of loaders share: quiet reports, bare loops beside recorded ones."""
 
-import json
 import os
 import subprocess
 import sys
@@ -74,22 +73,8 @@ def played(loader: Any, seconds: float = 0, epochs: int = 1) -> hr.Report:
     for _ in range(epochs):
         for _item in wrapped:
             if seconds:
-                time.sleep(seconds)
+                sleep(seconds)
     return wrapped.report()
-
-
-def quiet(report: Any, tmp_path: Path, **host: Any) -> Any:
-    """The report as if nothing else ran on this machine."""
-    document = json.loads(report.to_json())
-    document["profile"]["host"].update(
-        cores=8, foreign_cpu_share=0.0, foreign_contention_share=0.0, run_queue_wait_share=0.0, **host
-    )
-    for op in document["profile"]["operators"]:
-        for part in (op, *op["per_worker"]):
-            part["run_queue_wait_s"] = 0.0
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return hr.Report.load(path)
 
 
 def operators(report: Any) -> dict[str, Any]:

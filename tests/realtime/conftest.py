@@ -1,4 +1,4 @@
-"""Loops of real threads and processes on the clock of this machine, which others use, too: no gate, a rate."""
+"""Loops of real threads and processes on the clock of this machine: no gate, a rate."""
 
 from _pytest.terminal import TerminalReporter
 

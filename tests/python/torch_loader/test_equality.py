@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+pytestmark = pytest.mark.timeout(600)  # of the fixture, which plays all of them
+
 OBSERVE = Path(__file__).with_name("observe.py")
 DOORS = ("wrap", "patch")
 # The names are in the program itself; importing it here would pull its datasets into this process.
@@ -36,7 +38,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             text=True,
         )
     for door, program in programs.items():
-        _, err = program.communicate(timeout=300)
+        _, err = program.communicate(timeout=500)
         assert program.returncode == 0, f"{door}: {err[-2000:]}"
     return {door: json.loads((folder / f"{door}.json").read_text()) for door in programs}
 

@@ -301,7 +301,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_iterators_and_their_pipes_go_when_they_are_dropped() -> None:
+def test_iterators_and_their_pipes_go_when_they_are_dropped(wait_until: Callable[..., None]) -> None:
     loader = wrapped()
     list(loader)
     gc.collect()
@@ -314,7 +314,7 @@ def test_iterators_and_their_pipes_go_when_they_are_dropped() -> None:
             gone = weakref.ref(iterator)
             del iterator
             assert gone() is None
-        assert open_files() <= before + 2
+        wait_until(lambda: open_files() <= before + 2)
         dataset = Numbers()
         known = weakref.ref(dataset)
         list(hr.wrap(data.DataLoader(dataset)))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from stored_reports import StoredReports
 
 PIPELINE = """
     import queue, sys, threading, time
@@ -49,13 +50,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_graph_and_the_verdict(scripts: Any, tmp_path: Path, case: Any) -> None:
+def test_the_graph_and_the_verdict(scripts: Any, tmp_path: Path, case: Any, stored: StoredReports) -> None:
     values, kind, operator = case
-    name = scripts.write(PIPELINE.format(values=values, items=300))
-    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
-    assert (result.status, result.out) == (0, bare.out), result.err
-    assert result.script_err == ""
-    report = hr.Report.load(tmp_path / "run")
+
+    def play() -> hr.Report:
+        name = scripts.write(PIPELINE.format(values=values, items=300))
+        bare, result = scripts.bare(name), scripts.run("--out", "run", name)
+        assert (result.status, result.out) == (0, bare.out), result.err
+        assert result.script_err == ""
+        return hr.Report.load(tmp_path / "run")
+
+    report = stored(play)
     assert report.loader.startswith("batches at script.py:")
     profile = report.profile
     assert {op.name: op.workers for op in profile.operators} == {"read": 1, "decode": values[3]}
@@ -66,7 +71,15 @@ def test_the_graph_and_the_verdict(scripts: Any, tmp_path: Path, case: Any) -> N
     assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
 
 
-def test_a_get_in_a_comprehension_is_of_the_function_around_it(scripts: Any, tmp_path: Path) -> None:
+def of_run(scripts: Any, tmp_path: Path, name: str) -> hr.Report:
+    result = scripts.run("--out", "run", name)
+    assert result.status == 0, result.err
+    return hr.Report.load(tmp_path / "run")
+
+
+def test_a_get_in_a_comprehension_is_of_the_function_around_it(
+    scripts: Any, tmp_path: Path, stored: StoredReports
+) -> None:
     name = scripts.write("""
         import queue, threading, time
         items, batches = queue.Queue(8), queue.Queue(8)
@@ -84,12 +97,14 @@ def test_a_get_in_a_comprehension_is_of_the_function_around_it(scripts: Any, tmp
         while batches.get() is not None:
             pass
     """)
-    assert scripts.run("--out", "run", name).status == 0
-    assert hr.Report.load(tmp_path / "run").diagnosis.operator == "collate"
+    report = stored(lambda: of_run(scripts, tmp_path, name))
+    assert report.diagnosis.operator == "collate"
 
 
 @pytest.mark.parametrize("other", ["variance.get()", "variance.get(timeout=1)", "variance.get_nowait()"])
-def test_the_loops_queue_is_the_one_at_which_it_waits(scripts: Any, tmp_path: Path, other: str) -> None:
+def test_the_loops_queue_is_the_one_at_which_it_waits(
+    scripts: Any, tmp_path: Path, other: str, stored: StoredReports
+) -> None:
     name = scripts.write(f"""
         import queue, threading, time
         variance, batches = queue.Queue(2), queue.Queue(2)
@@ -110,8 +125,6 @@ def test_the_loops_queue_is_the_one_at_which_it_waits(scripts: Any, tmp_path: Pa
                 break
             time.sleep(0.002)
     """)
-    result = scripts.run("--out", "run", name)
-    assert result.status == 0, result.err
-    report = hr.Report.load(tmp_path / "run")
+    report = stored(lambda: of_run(scripts, tmp_path, name))
     assert report.loader.startswith("batches at script.py:")
     assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", "make")
