@@ -338,23 +338,28 @@ def test_mlflow_has_metrics_tags_and_artefacts(
     assert files == ["headrace/headrace-rank0.html", "headrace/headrace-rank0.timeline.json.gz"]
 
 
-def test_wandb_offline_keeps_metrics_and_files(execute: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", ["publisher", "run", "its block"])
+def test_wandb_offline_keeps_metrics_and_files(execute: Any, tmp_path: Path, ends: str) -> None:
     pytest.importorskip("wandb", reason="needs headrace[wandb]: make integrations")
     result = execute(
         """
-        import json, time
+        import contextlib, json, sys, time
         import headrace as hr, wandb
         run = wandb.init(project="p", mode="offline", dir=".", settings=wandb.Settings(silent=True))
-        with hr.export.wandb(every_s=0.05):
+        publisher = hr.export.wandb(every_s=0.05)
+        with {"publisher": publisher, "run": contextlib.nullcontext(), "its block": run}[sys.argv[1]]:
             pipe = hr.source(range(60)).map(lambda item: time.sleep(0.004) or item, name="decode")
             for step, _ in enumerate(hr.wrap(pipe, name="train")):
                 if step % 10 == 0:
                     run.log({"loss": step})
+        if sys.argv[1] == "run":
+            wandb.finish()
         summary = dict(run.summary)
         run.finish()
         print(json.dumps({key: summary[key] for key in
             ("headrace/train/verdict", "headrace/train/wait_ratio", "headrace/train/steps", "_step")}))
         """,
+        ends,
         WANDB_SILENT="true",
     )
     summary = result.json

@@ -18,9 +18,9 @@ def wandb(run: Any = None, *, every_s: float = 30.0) -> Publisher:
         hr.export.wandb()
 
     run: default the current one. Figures go into the row that the script logs next, so its steps stay as
-    they are. At the end the verdict is in the run's summary (``headrace/LOADER/verdict``), the page is among
-    its media, and page and timeline are an artefact. Returns what ends it earlier: ``close()``, or a
-    ``with`` block; close it before ``run.finish()``. Raises UsageError without ``wandb`` (``pip install
+    they are. At the end, or before the run finishes, the verdict is in its summary
+    (``headrace/LOADER/verdict``), the page is among its media, and page and timeline are an artefact. Returns
+    what ends it earlier: ``close()``, or a ``with`` block. Raises UsageError without ``wandb`` (``pip install
     'headrace[wandb]'``), and without a run.
     """
     try:
@@ -30,7 +30,16 @@ def wandb(run: Any = None, *, every_s: float = 30.0) -> Publisher:
     run = library.run if run is None else run
     if run is None:
         raise UsageError("hr.export.wandb needs a run: call it after wandb.init()")
-    return Publisher(_Target(library, run), every_s)
+    publisher = Publisher(_Target(library, run), every_s)
+    name = "_finish" if hasattr(run, "_finish") else "finish"  # the former ends a ``with`` block, too
+    finish = getattr(run, name)
+
+    def finish_with_verdict(*args: Any, **kwargs: Any) -> Any:
+        publisher.close()
+        return finish(*args, **kwargs)
+
+    setattr(run, name, finish_with_verdict)
+    return publisher
 
 
 class _Target:
