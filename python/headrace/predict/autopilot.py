@@ -21,7 +21,8 @@ from headrace.loaders.kit.names import object_name
 from headrace.loaders.wrap import handle_of, wrap
 from headrace.predict.comparison import Comparison
 from headrace.predict.search import Candidate, Changes, Measured, Proposals, Trial
-from headrace.record.session import enabled, phased_loops
+from headrace.record.hooks import phased_loops
+from headrace.record.session import enabled
 from headrace.results import autopilot_record
 from headrace.results.figures import ParameterChange
 from headrace.results.loader_model import LoaderParameter

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from headrace import _core
-from headrace.record.session import CEILING, TRIAL
+from headrace.record.hooks import CEILING, TRIAL
 
 T = TypeVar("T")
 

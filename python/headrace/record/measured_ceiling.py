@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
@@ -23,7 +23,9 @@ from headrace.common.process_control import descendants
 from headrace.errors import Error
 from headrace.record.batch_copy import BatchCopyError
 from headrace.record.cached_batches import CachedBatches, Rounds
-from headrace.record.loop_phases import RealBatches
+
+if TYPE_CHECKING:
+    from headrace.record.loop_phases import RealBatches
 
 #: Real steps before the cached ones: so many, or those of this time if they are long.
 _STEPS, _MIN_STEPS, _RECORDED_S = 100, 16, 20.0

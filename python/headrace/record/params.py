@@ -5,7 +5,8 @@ from __future__ import annotations
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
-from headrace.record.session import enabled, on_loader
+from headrace.record.hooks import on_loader
+from headrace.record.session import enabled
 
 #: Parameters given before the run has a folder.
 _given: dict[str, object] = {}

@@ -13,22 +13,13 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import SegmentError, UsageError
+from headrace.record.hooks import TRIAL, before_close, on_loader, phased_loops
 from headrace.record.remote import count_requests
-
-#: In the environment of scripts below `headrace run --ceiling`.
-CEILING = "HEADRACE_CEILING"
-#: In the environment of a trial of `headrace tune`: what is tried.
-TRIAL = "HEADRACE_TRIAL"
 
 
 def enabled() -> bool:
     """False when HEADRACE=0 is in the environment."""
     return os.environ.get("HEADRACE", "1") != "0"
-
-
-def phased_loops() -> bool:
-    """True in a script whose loops `headrace run --ceiling` or `headrace tune` changes."""
-    return CEILING in os.environ or TRIAL in os.environ
 
 
 def in_its_phase(
@@ -69,17 +60,13 @@ def say_all(lines: list[str]) -> None:
 
 #: How many loaders this process opened a record for.
 loaders_opened = 0
-#: Called with the record of each loader that this process opens.
-on_loader: list[Callable[[_core.LoaderHandle], object]] = []
-#: Called with a session that is about to be closed before the process ends.
-before_close: list[Callable[[_core.Session], object]] = []
 
 
 def loader_handle(
     session: _core.Session, name: str, source: _core.OperatorHandle | None, identity: int = 0
 ) -> _core.LoaderHandle:
     """A loader's record in the session; logs one line if the run has no room for it."""
-    from headrace.record.budget import looks  # it needs this module
+    from headrace.record.budget import looks
 
     global loaders_opened
     looks.start()

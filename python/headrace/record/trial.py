@@ -10,13 +10,15 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.loader_names import unnumbered
-from headrace.record.loop_phases import RealBatches
-from headrace.record.session import TRIAL
+from headrace.record.hooks import TRIAL
+
+if TYPE_CHECKING:
+    from headrace.record.loop_phases import RealBatches
 
 #: Fewer steps are no measurement.
 MIN_STEPS = 8

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
 from headrace.results.older_reports import upgraded
-from headrace.results.report import Report
 from headrace.results.run_files import with_run_files
 from headrace.traces import xplane
 from headrace.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from headrace.results.report import Report
 
 #: What a trace that may show a loop is called. JSON is taken for a saved report.
 _TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db", ".pftrace")
@@ -27,38 +29,40 @@ _NO_INPUT = (
 _MAX_BYTES = 64 << 20
 
 
-def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
-    """See `Report.load`."""
+def load_report(
+    make: type[Report], path: str | os.PathLike[str], loader: str | None, rank: int | None
+) -> Report:
+    """See `Report.load`, whose class ``make`` is."""
     where = Path(path)
     if where.is_dir() and xplane.last_run(where)[0] != where:
-        return _load_traced(where, loader, rank)
+        return _load_traced(make, where, loader, rank)
     if where.is_dir():
-        return _load_run(where, loader, rank)
+        return _load_run(make, where, loader, rank)
     if not where.exists():
         raise Error(f"{where}: no such file or folder")
     if where.suffix == ".json":
-        report = _load_saved(where)
+        report = _load_saved(make, where)
         if loader not in (None, report.loader):
             raise UsageError(f"{where}: no loader {loader!r}; it is a report on {report.loader!r}")
         _check_rank(where, rank, [report.rank])
         return report
     if where.suffix == ".hrseg":
         found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
-        report = _choose(where, found, loader, None)
+        report = _choose(make, where, found, loader, None)
         _check_rank(where, rank, report.ranks)
         return report
     if where.name.endswith(_TRACES):
-        return _load_traced(where, loader, rank)
+        return _load_traced(make, where, loader, rank)
     raise FormatError(
         str(where), None, "no run: expected a run folder, a .hrseg segment or a saved report (.json)"
     )
 
 
-def _load_traced(where: Path, loader: str | None, rank: int | None) -> Report:
+def _load_traced(make: type[Report], where: Path, loader: str | None, rank: int | None) -> Report:
     """The input that a device's trace shows."""
     trace = Trace.load(where)
     _check_rank(where, rank, trace.ranks)
-    report = report_of(trace if rank is None else trace.rank(rank))
+    report = report_of(make, trace if rank is None else trace.rank(rank))
     if report is None:
         raise FormatError(str(where), None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
     if loader not in (None, report.loader):
@@ -66,10 +70,10 @@ def _load_traced(where: Path, loader: str | None, rank: int | None) -> Report:
     return report
 
 
-def report_of(trace: Trace) -> Report | None:
+def report_of(make: type[Report], trace: Trace) -> Report | None:
     """See `Report.of_trace`."""
     profile = _core.traced_input(trace._traces) if len(trace) else None
-    return None if profile is None else Report(profile)
+    return None if profile is None else make(profile)
 
 
 def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
@@ -78,7 +82,7 @@ def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
         raise UsageError(f"{where}: no rank {rank}; there {there}")
 
 
-def _load_saved(path: Path) -> Report:
+def _load_saved(make: type[Report], path: Path) -> Report:
     try:
         document = json.loads(read_file(path, _MAX_BYTES))
     except UnicodeDecodeError as error:
@@ -97,7 +101,7 @@ def _load_saved(path: Path) -> Report:
     try:
         profile = upgraded(document["profile"])
         profile.setdefault("slow_ranks", _slow_ranks_said(profile, document.get("diagnosis")))
-        return Report(json.dumps(profile))
+        return make(json.dumps(profile))
     except FormatError as error:
         raise FormatError(str(path), error.offset, error.expected) from None
 
@@ -113,13 +117,13 @@ def _slow_ranks_said(profile: dict[str, Any], diagnosis: Any) -> list[int]:
         return []
 
 
-def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
+def _load_run(make: type[Report], folder: Path, loader: str | None, rank: int | None) -> Report:
     segments = _core.find_segments(folder)
     ranks = sorted({segment["rank"] for segment in segments})
     if not segments:
         missing = "; ".join(_core.missing_recordings(folder))
         if not missing and (found_ranks := _core.profiler_ranks(folder)):
-            return _load_profiler(folder, found_ranks, loader, rank)
+            return _load_profiler(make, folder, found_ranks, loader, rank)
         raise Error(f"{folder}: {missing or _no_run_in(folder)}")
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
@@ -134,12 +138,12 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
             problem.append(error)
     if not found and problem:
         raise problem[0]
-    report = _choose(folder, found, loader, ranks)
+    report = _choose(make, folder, found, loader, ranks)
     others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
     if not others:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
-    return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
+    return make(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
 
 
 def _no_run_in(folder: Path) -> str:
@@ -153,11 +157,13 @@ def _no_run_in(folder: Path) -> str:
     )
 
 
-def _load_profiler(folder: Path, ranks: list[int], loader: str | None, rank: int | None) -> Report:
+def _load_profiler(
+    make: type[Report], folder: Path, ranks: list[int], loader: str | None, rank: int | None
+) -> Report:
     """A folder that another profiler wrote."""
     _check_rank(folder, rank, ranks)
     profile = _core.profiler_profile_json(folder, ranks[0] if rank is None else rank)
-    report = Report(profile, ranks=ranks, folder=str(folder))
+    report = make(profile, ranks=ranks, folder=str(folder))
     if loader not in (None, report.loader):
         raise UsageError(f"{folder}: no loader {loader!r}; there is {report.loader!r}")
     return report
@@ -185,7 +191,11 @@ def place_of(entry: dict[str, Any]) -> tuple[bool, float]:
 
 
 def _choose(
-    where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
+    make: type[Report],
+    where: Path,
+    found: list[tuple[str, dict[str, Any]]],
+    loader: str | None,
+    ranks: list[int] | None,
 ) -> Report:
     found = sorted(found, key=lambda item: place_of(item[1]))
     names = [entry["name"] for _, entry in found]
@@ -198,4 +208,4 @@ def _choose(
     image = _core.SegmentImage(path)
     run = str(where if where.is_dir() else where.parent)
     profile = with_run_files(image.profile_json(entry["index"]), run, image)
-    return Report(profile, loaders=names, ranks=ranks, segments=(path,))
+    return make(profile, loaders=names, ranks=ranks, segments=(path,))

@@ -154,7 +154,7 @@ class Report(HasPage):
         """
         from headrace.results.load import load_report
 
-        return load_report(path, loader, rank)
+        return load_report(cls, path, loader, rank)
 
     @classmethod
     def of_trace(cls, trace: Trace) -> Report | None:
@@ -165,7 +165,7 @@ class Report(HasPage):
         """
         from headrace.results.load import report_of
 
-        return report_of(trace)
+        return report_of(cls, trace)
 
     @property
     def loader(self) -> str:

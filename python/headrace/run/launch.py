@@ -12,7 +12,8 @@ from headrace.common.launcher import speaks_for_job
 from headrace.common.messages import say
 from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
-from headrace.record.session import CEILING, enabled
+from headrace.record.hooks import CEILING
+from headrace.record.session import enabled
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment, records_already

@@ -12,7 +12,7 @@ from typing import Any
 from headrace import _core
 from headrace.errors import Error
 from headrace.predict.search import Changes, Measured, mean_step
-from headrace.record.session import TRIAL
+from headrace.record.hooks import TRIAL
 from headrace.record.trial import MIN_STEPS, same_name
 from headrace.results.report import Report
 from headrace.run.ending import ending

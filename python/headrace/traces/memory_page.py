@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace import _core
-from headrace.traces.memory import MemorySnapshot
 from headrace.traces.memory_summary import findings_of
 from headrace.traces.table import Table
 from headrace.traces.table_text import figure, memory_size, title
+
+if TYPE_CHECKING:
+    from headrace.traces.memory import MemorySnapshot
 
 #: Rows of a table of the page.
 _ROWS = 40

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.common.plain import plain
-from headrace.traces.memory import MemorySnapshot
-from headrace.traces.table import Table
 from headrace.traces.table_text import counted, memory_size
+
+if TYPE_CHECKING:
+    from headrace.traces.memory import MemorySnapshot
+    from headrace.traces.table import Table
 
 #: What `--table` takes: name, and how to get it.
 TABLES: dict[str, Callable[[MemorySnapshot], Table]] = {

@@ -19,7 +19,6 @@ from headrace.watch.looked_at import Seen
 from headrace.watch.overlap import Overlap
 from headrace.watch.random_state import EPOCHS, WorkersRandom
 from headrace.watch.steps import LoopSteps, are_counted
-from headrace.watch.watching import of_iterator
 
 #: Batches are looked at while that takes no more than this share of the time ...
 _SHARE = 0.003
@@ -298,9 +297,3 @@ class WatchedLoop:
     def _file_of(self, index: int) -> str:
         dataset = self.dataset
         return "" if dataset is None else file_of(dataset, index)
-
-
-def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> bool:
-    """A recorded loop has a batch; see `_core.watch_batches`."""
-    loop = of_iterator(loader, iterator)
-    return loop is not None and loop.took(iterator, number, worker, batch)

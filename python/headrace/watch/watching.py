@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.record.session import on_loader
+from headrace.record.hooks import on_loader
 
 if TYPE_CHECKING:
     from headrace.watch.batches import WatchedLoop
@@ -28,10 +28,11 @@ def watched(loader: int) -> WatchedLoop | None:
     return _loops.get(loader)
 
 
-def of_iterator(loader: int, iterator: Any) -> WatchedLoop | None:
-    """The loop of one iterator of a record."""
+def _took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> bool:
+    """A recorded loop has a batch; see `_core.watch_batches`."""
     reference, part = _by_iterator.get(id(iterator), (None, None))
-    return part if reference is not None and reference() is iterator else _loops.get(loader)
+    loop = part if reference is not None and reference() is iterator else _loops.get(loader)
+    return loop is not None and loop.took(iterator, number, worker, batch)
 
 
 def watch_iterator(loader: int, iterator: Any, signature: tuple[Any, ...]) -> WatchedLoop | None:
@@ -54,7 +55,7 @@ def watch_loader(
     line: of the program, which wraps it. A loader that is made there again, after loops over the last one, is
     that one's next epoch, if it has the same ``signature`` (`datasets.signature_of`).
     """
-    from headrace.watch.batches import WatchedLoop, took
+    from headrace.watch.batches import WatchedLoop
 
     known = _loops.get(handle.id)
     if known is not None and known.handle is handle:
@@ -67,7 +68,7 @@ def watch_loader(
     made.signature = signature
     if line is not None:
         _by_line[handle.session, line] = made
-    _core.watch_batches(took)
+    _core.watch_batches(_took)
 
 
 def _forget(handle: _core.LoaderHandle) -> None:

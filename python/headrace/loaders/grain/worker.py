@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.loaders.grain.recorder import Recorder
 from headrace.record.session import join_run
+
+if TYPE_CHECKING:
+    from headrace.loaders.grain.recorder import Recorder
 
 
 class WorkerStart:

@@ -14,7 +14,8 @@ from headrace.loaders.no_loader.thread_queues import ThreadQueues
 from headrace.loaders.no_loader.training_loop import Candidate, find
 from headrace.loaders.no_loader.waiting_calls import WaitingCalls
 from headrace.record import session
-from headrace.record.session import enabled, phased_loops
+from headrace.record.hooks import phased_loops
+from headrace.record.session import enabled
 
 #: Samples between two searches.
 _SEARCHED = 25

@@ -35,7 +35,8 @@ from headrace.loaders.torch_dataloader.settings import (
 from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
 from headrace.record.budget import looks
-from headrace.record.session import TRIAL, in_its_phase, phased_loops
+from headrace.record.hooks import TRIAL, phased_loops
+from headrace.record.session import in_its_phase
 from headrace.results.loader_model import LoaderModel
 
 _WATCH = own_loops.WATCH

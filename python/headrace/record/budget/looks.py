@@ -24,7 +24,7 @@ from headrace.record.budget import stacks
 from headrace.record.budget.loop import Loop
 from headrace.record.budget.spent import Budget
 from headrace.record.budget.stacks import Call, Place
-from headrace.record.session import before_close, on_loader, phased_loops
+from headrace.record.hooks import before_close, on_loader, phased_loops
 from headrace.results.process_files import before_reading
 
 #: Kinds of loops whose steps are no training steps of their own.
