@@ -44,9 +44,4 @@ std::vector<Call> calls_on_host(const RankFiles& files) {
   return calls;
 }
 
-std::vector<Call> calls_of(const RankFiles& files) {
-  if (files.getnext && files.getnext->calls.size() > 1) return calls_on_device(*files.getnext);
-  return calls_on_host(files);
-}
-
 }  // namespace headrace::loader_files

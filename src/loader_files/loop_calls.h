@@ -30,7 +30,4 @@ std::vector<Call> calls_on_device(const GetNextFile& file);
 ///                        those of several workers' queues.
 std::vector<Call> calls_on_host(const RankFiles& files);
 
-/// Those of the device if there are several, else those of the host; empty where no file has times.
-std::vector<Call> calls_of(const RankFiles& files);
-
 }  // namespace headrace::loader_files

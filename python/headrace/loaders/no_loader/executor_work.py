@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
-import functools
 import sys
 import threading
 from collections import deque
@@ -29,7 +27,7 @@ class RecordedWork:
             item.run = _core.HookedCall(item.run, self._before, self._after, self._after, True)
 
     def _before(self, item: Any, *_: Any) -> None:
-        handle = self._operator(_called(getattr(item, "fn", None)))
+        handle = self._operator(getattr(item, "fn", None))
         self._running.handle = handle if handle is not None and handle.begin() else None
 
     def _after(self, *_: Any) -> None:
@@ -47,15 +45,6 @@ class RecordedWork:
             name = readable(name_of(function))
             self._operators[key] = _core.OperatorHandle(name, "map", key, 0, self._parameter)
         return self._operators[key]
-
-
-def _called(function: Any) -> Any:
-    """The user's function of `asyncio.to_thread`, which runs it in a context; others as they are."""
-    if isinstance(function, functools.partial) and function.args:
-        context = getattr(function.func, "__self__", None)
-        if isinstance(context, contextvars.Context):
-            return function.args[0]
-    return function
 
 
 def under_way(waited_for: Any, caller: FrameType) -> int:
