@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +19,9 @@ from headrace.errors import Error, UsageError
 from headrace.show.top import words
 from headrace.show.top.followed import Followed, folder_of
 from headrace.show.top.lines import lines
+from virtual import VirtualTime
+
+pytest_plugins = ["virtual"]
 
 RECORDS = """
 import sys, time, headrace as hr
@@ -146,23 +147,21 @@ def test_a_stuck_worker_is_named_with_its_process_and_item(tmp_path: Path, start
     program.process.kill()
 
 
-def test_a_line_every_ten_seconds(
-    tmp_path: Path, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = start(LIVES, "goes on")
-    program.says("recorded")
-    now = [0.0]
-    monkeypatch.setattr("headrace.show.top.lines._core", SimpleNamespace(now_s=lambda: now[0]))
+def test_a_line_every_ten_seconds(t: VirtualTime, run: Path) -> None:
+    loop = iter(hr.wrap(iter(range(10_000)), name="train"))
 
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
+    def steps(seconds: float) -> None:
+        for _ in range(10):
+            next(loop)
+            t.sleep(seconds / 10)
 
-    said = lines(Followed(tmp_path / "run"), sleep)
+    steps(1)
+    said = lines(Followed(run), steps)
     times = []
     for _ in range(3):
-        assert re.search(r"live \| exposed wait \d+ % of the last \d+ s \| ", next(said))
-        times.append(now[0])
-    assert times == [0, 10, 20]
+        assert "live | exposed wait 0 % of the last " in next(said)
+        times.append(t.now_s)
+    assert [at - times[0] for at in times] == pytest.approx([0, 10, 20])
 
 
 # --- words ---

@@ -116,6 +116,10 @@ class VirtualTime:
         """This thread computes, on a core of its own."""
         self._pass(round(seconds * 1e9), round(seconds * 1e9))
 
+    def jump(self, seconds: float) -> None:
+        """This thread waits for so long that no stack is sampled meanwhile."""
+        _core.advance_virtual_time(round(seconds * 1e9), 0)
+
     def _pass(self, ns: int, cpu_ns: int) -> None:
         until = _core.now_ns() + ns
         if self._sleeping or self._next_due() <= until or self._threads.others():
@@ -164,7 +168,7 @@ class VirtualTime:
         if pause_s is None:
             sampling_thread._running.remove(thread)
         else:
-            self._due_ns[thread] = due + max(1, round(pause_s * 1e9))
+            self._due_ns[thread] = _core.now_ns() + max(1, round(pause_s * 1e9))
 
     def close(self) -> None:
         with self._lock:
