@@ -24,11 +24,13 @@ from virtual import VirtualTime
 pytest_plugins = ["virtual"]
 
 RECORDS = """
-import sys, time, headrace as hr
+import sys, headrace as hr
+from virtual import begin, sleep
+begin()
 for rank, item_s in enumerate((0.008, 0.004)):  # the slower rank is shown first
-    pipe = hr.source(range(60)).map(lambda item: time.sleep(item_s) or item, name="decode")
+    pipe = hr.source(range(60)).map(lambda item: sleep(item_s) or item, name="decode")
     for _ in hr.wrap(pipe, run=sys.argv[1], rank=rank, name="train"):
-        pass
+        sleep(0.004)
 """
 #: Runs until its input ends; an item of 0 hangs for ever.
 LIVES = """
@@ -54,7 +56,8 @@ for _ in hr.wrap(hr.source(items()).map(decode, name="decode"), run="run", name=
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two ranks that has ended."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
-    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True, env=environment)
     return folder
 
 

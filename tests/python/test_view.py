@@ -37,8 +37,10 @@ HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 
 
 RECORDS = """
-import sys, time, headrace as hr
-pipe = hr.source(range(40)).map(lambda item: time.sleep(0.004) or item, name="decode")
+import sys, headrace as hr
+from virtual import begin, sleep
+begin()
+pipe = hr.source(range(40)).map(lambda item: sleep(0.004) or item, name="decode")
 for _ in hr.wrap(pipe, run=sys.argv[1]):
     pass
 """
@@ -48,7 +50,8 @@ for _ in hr.wrap(pipe, run=sys.argv[1]):
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has ended."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
-    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True, env=environment)
     return folder
 
 

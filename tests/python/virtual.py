@@ -18,6 +18,7 @@ import pytest
 
 from headrace import _core
 from headrace.common import sampling_thread
+from headrace.loaders.kit import inside_next
 
 #: The background thread of recordings, which does nothing in virtual time.
 _OF_RECORDINGS = b"headrace\n"
@@ -186,9 +187,19 @@ def begin() -> VirtualTime:
     global _now
     # As before a fork, sampling threads end, and those that begin meanwhile do not start.
     sampling_thread._before_fork()
+    _forget_earlier_loops()
     _core.set_virtual_time(True)
     _now = VirtualTime()
     return _now
+
+
+def _forget_earlier_loops() -> None:
+    """Those of other tests are sampled no more; after some time of them it would be more seldom."""
+    inside_next._watched.clear()
+    inside_next._threads.clear()
+    for thread in list(sampling_thread._running):
+        if next(thread._steps, None) is None:
+            sampling_thread._running.remove(thread)
 
 
 def end() -> None:
