@@ -125,14 +125,6 @@ void add_reading(py::module_& module) {
       py::call_guard<LockReleased>());
 }
 
-void add_clock(py::module_& module) {
-  using metrics::Clock;
-  module.def("now_ns", &Clock::now_ns);
-  module.def("now_s", [] { return static_cast<double>(Clock::now_ns()) * 1e-9; });
-  module.def("set_virtual_time", &Clock::set_virtual, py::arg("is_virtual"));
-  module.def("advance_virtual_time", &Clock::advance, py::arg("ns"), py::arg("cpu_ns"));
-}
-
 /// The errors of the C++ tree become those of headrace.errors, with their fields.
 void add_errors() {
   py::register_exception_translator([](std::exception_ptr pending) {
@@ -164,7 +156,10 @@ PYBIND11_MODULE(_core, module) {
   using namespace headrace;
   module.attr("__version__") = HEADRACE_VERSION;
   python::add_errors();
-  python::add_clock(module);
+  module.def("now_ns", &metrics::Clock::now_ns);
+  module.def("now_s", [] { return static_cast<double>(metrics::Clock::now_ns()) * 1e-9; });
+  module.def("set_virtual_time", &metrics::Clock::set_virtual, py::arg("is_virtual"));
+  module.def("advance_virtual_time", &metrics::Clock::advance, py::arg("ns"), py::arg("cpu_ns"));
   python::add_recording(module.ptr());
   python::add_reading(module);
   python::add_parsed_report(module.ptr());

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 namespace headrace::metrics {
 
@@ -22,7 +23,7 @@ std::atomic<std::int64_t> virtual_ns = 0;
 std::atomic<std::int64_t> virtual_process_cpu_ns = 0;
 thread_local std::int64_t virtual_thread_cpu_ns = 0;
 std::int64_t virtual_realtime_ahead_ns = 0;
-std::uint32_t real_time_uses_tsc = 0;
+std::uint32_t other_time_uses_tsc = 0;  ///< of real time while time is virtual, else 0
 
 #if defined(__x86_64__)
 
@@ -122,11 +123,10 @@ void Clock::set_virtual(bool is_virtual) noexcept {
     const ClockMoment began = moment();
     virtual_ns.store(began.now_ns);
     virtual_realtime_ahead_ns = began.realtime_ns - began.now_ns;
-    real_time_uses_tsc = calibration_.uses_tsc;
   }
   virtual_.store(is_virtual);
   // Without a counter now_ns() asks read(), so that it costs nothing more with one.
-  calibration_.uses_tsc = is_virtual ? 0 : real_time_uses_tsc;
+  std::swap(calibration_.uses_tsc, other_time_uses_tsc);
 }
 
 void Clock::advance(std::int64_t ns, std::int64_t cpu_ns) noexcept {

@@ -85,6 +85,27 @@ TEST(Clock, MomentsLieOnOneLine) {
               static_cast<double>(second.now_ns - first.now_ns), 1e5);
 }
 
+TEST(Clock, VirtualTimePassesByAdvanceAlone) {
+  Clock::set_virtual(true);
+  const ClockMoment began = Clock::moment();
+  const std::int64_t cpu_ns = Clock::thread_cpu_ns();
+  const std::int64_t process_cpu_ns = Clock::process_cpu_ns();
+  Clock::advance(5'000'000, 2'000'000);
+  std::int64_t cpu_there = 0;
+  std::thread([&] {
+    Clock::advance(1'000'000, 1'000'000);
+    cpu_there = Clock::thread_cpu_ns();
+  }).join();
+  EXPECT_EQ(cpu_there, 1'000'000);
+  EXPECT_EQ(Clock::thread_cpu_ns() - cpu_ns, 2'000'000);
+  EXPECT_EQ(Clock::process_cpu_ns() - process_cpu_ns, 3'000'000);
+  const ClockMoment ended = Clock::moment();
+  EXPECT_EQ(ended.now_ns - began.now_ns, 6'000'000);
+  EXPECT_EQ(ended.realtime_ns - began.realtime_ns, 6'000'000);
+  Clock::set_virtual(false);
+  EXPECT_LT(distance_ns(), 20'000);
+}
+
 TEST(AnchorRing, KeepsTheFirstAndTheNewest) {
   Zeroed<AnchorRing> ring;
   constexpr std::int64_t kAdded = 1000;

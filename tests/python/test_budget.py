@@ -18,7 +18,6 @@ from headrace import _core
 from headrace.record.budget import stacks
 from headrace.record.budget.loop import Loop
 from headrace.report import BudgetPart
-from recorded_loops import run_script
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
 
@@ -328,34 +327,39 @@ def test_each_run_of_a_process_has_its_own(tmp_path: Path, kept: bool) -> None:
         assert of_part(budget, "steps").seconds == pytest.approx(0.3, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("count", "taken"),
-    [(2, "zip(*loaders)"), (3, "zip(*loaders)"), (3, "zip(zip(*loaders[:2]), loaders[2])")],
-)
-def test_loaders_that_are_zipped_share_their_steps(tmp_path: Path, count: int, taken: str) -> None:
+def test_loaders_that_are_zipped_share_their_steps(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    _, report = run_script(
+    recorded_by(
         tmp_path,
-        f"""
+        """
         from torch.utils.data import DataLoader
+
         class Items:
             def __init__(self, item_s): self.item_s = item_s
             def __len__(self): return 60
             def __getitem__(self, index):
                 sleep(self.item_s)
                 return index
-        loaders = [DataLoader(Items(0.02 if n == 1 else 0.001)) for n in range({count})]
-        for batch in {taken}:
-            sleep(0.02)
+
+        def play(run, count, taken):
+            with hr.session(run=run):
+                loaders = [hr.wrap(DataLoader(Items(0.02 if n == 1 else 0.001))) for n in range(count)]
+                sleep(0.5)
+                for _ in taken(loaders):
+                    sleep(0.02)
+
+        play(RUN, 2, lambda loaders: zip(*loaders))
+        play(RUN + "-1", 3, lambda loaders: zip(*loaders))
+        play(RUN + "-2", 3, lambda loaders: zip(zip(*loaders[:2]), loaders[2]))
         """,
-        in_virtual_time=True,
     )
-    assert len(report.loaders) == count
-    parts = [part for part in report.budget if part.part in ("evaluation", "steps", "waits")]
-    assert [part.part for part in parts].count("steps") == 1
-    assert {part.loader for part in parts if part.part == "waits"} == set(report.loaders)
-    assert "evaluation" not in {part.part for part in parts}
-    slow = max(parts, key=lambda part: (part.part == "waits") * part.seconds)
-    assert slow.loader is not None
-    assert slow.loader.endswith("#2")
-    assert not any("make the loader" in (part.cure or "") for part in report.budget)
+    for run, count in (("run", 2), ("run-1", 3), ("run-2", 3)):
+        report = hr.Report.load(tmp_path / run)
+        assert len(report.loaders) == count
+        parts = [part for part in report.budget if part.part in ("evaluation", "steps", "waits")]
+        assert [part.part for part in parts].count("steps") == 1
+        assert {part.loader for part in parts if part.part == "waits"} == set(report.loaders)
+        assert "evaluation" not in {part.part for part in parts}
+        slow = max(parts, key=lambda part: (part.part == "waits") * part.seconds)
+        assert (slow.loader or "").endswith("#2")
+        assert not any("make the loader" in (part.cure or "") for part in report.budget)

@@ -33,17 +33,17 @@ def test_gauges_are_of_the_last_minute_and_counters_of_the_run(t: VirtualTime) -
         return {sample.metric.name: sample.value for sample in samples(*reading)}
 
     epoch(0.0, 0.01)
-    t.sleep(60)
+    t.jump(60)
     healthy = epoch(0.0, 0.01)
     assert healthy["starved_ratio"] == 0
-    t.sleep(60)
+    t.jump(60)
     slow = epoch(0.02, 0.002)
     # The minute before is healthy, and no longer in the figure. The first batch of an epoch is start-up.
     assert slow["starved_ratio"] == pytest.approx(29 * 20 / (29 * 20 + 30 * 2))
     assert slow["step_seconds"] == pytest.approx(0.022)
     assert slow["steps"] == 90
     for _ in range(2):
-        t.sleep(61)
+        t.jump(61)
         quiet = {sample.metric.name for sample in samples(*recorded.readings()[0])}
     assert "steps" in quiet
     assert "starved_ratio" not in quiet  # no step in the last minute

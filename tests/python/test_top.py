@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,13 +19,18 @@ from headrace.errors import Error, UsageError
 from headrace.show.top import words
 from headrace.show.top.followed import Followed, folder_of
 from headrace.show.top.lines import lines
+from virtual import VirtualTime
+
+pytest_plugins = ["virtual"]
 
 RECORDS = """
-import sys, time, headrace as hr
+import sys, headrace as hr
+from virtual import begin, sleep
+begin()
 for rank, item_s in enumerate((0.008, 0.004)):  # the slower rank is shown first
-    pipe = hr.source(range(60)).map(lambda item: time.sleep(item_s) or item, name="decode")
+    pipe = hr.source(range(60)).map(lambda item: sleep(item_s) or item, name="decode")
     for _ in hr.wrap(pipe, run=sys.argv[1], rank=rank, name="train"):
-        pass
+        sleep(0.004)
 """
 #: Runs until its input ends; an item of 0 hangs for ever.
 LIVES = """
@@ -53,7 +56,8 @@ for _ in hr.wrap(hr.source(items()).map(decode, name="decode"), run="run", name=
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two ranks that has ended."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
-    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True, env=environment)
     return folder
 
 
@@ -146,23 +150,21 @@ def test_a_stuck_worker_is_named_with_its_process_and_item(tmp_path: Path, start
     program.process.kill()
 
 
-def test_a_line_every_ten_seconds(
-    tmp_path: Path, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = start(LIVES, "goes on")
-    program.says("recorded")
-    now = [0.0]
-    monkeypatch.setattr("headrace.show.top.lines._core", SimpleNamespace(now_s=lambda: now[0]))
+def test_a_line_every_ten_seconds(t: VirtualTime, run: Path) -> None:
+    loop = iter(hr.wrap(iter(range(10_000)), name="train"))
 
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
+    def steps(seconds: float) -> None:
+        for _ in range(10):
+            next(loop)
+            t.sleep(seconds / 10)
 
-    said = lines(Followed(tmp_path / "run"), sleep)
+    steps(1)
+    said = lines(Followed(run), steps)
     times = []
     for _ in range(3):
-        assert re.search(r"live \| exposed wait \d+ % of the last \d+ s \| ", next(said))
-        times.append(now[0])
-    assert times == [0, 10, 20]
+        assert "live | exposed wait 0 % of the last " in next(said)
+        times.append(t.now_s)
+    assert [at - times[0] for at in times] == pytest.approx([0, 10, 20])
 
 
 # --- words ---

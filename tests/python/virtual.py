@@ -18,6 +18,7 @@ import pytest
 
 from headrace import _core
 from headrace.common import sampling_thread
+from headrace.loaders.kit import inside_next
 
 #: The background thread of recordings, which does nothing in virtual time.
 _OF_RECORDINGS = b"headrace\n"
@@ -116,6 +117,10 @@ class VirtualTime:
         """This thread computes, on a core of its own."""
         self._pass(round(seconds * 1e9), round(seconds * 1e9))
 
+    def jump(self, seconds: float) -> None:
+        """This thread waits for so long that no stack is sampled meanwhile."""
+        _core.advance_virtual_time(round(seconds * 1e9), 0)
+
     def _pass(self, ns: int, cpu_ns: int) -> None:
         until = _core.now_ns() + ns
         if self._sleeping or self._next_due() <= until or self._threads.others():
@@ -164,7 +169,7 @@ class VirtualTime:
         if pause_s is None:
             sampling_thread._running.remove(thread)
         else:
-            self._due_ns[thread] = due + max(1, round(pause_s * 1e9))
+            self._due_ns[thread] = _core.now_ns() + max(1, round(pause_s * 1e9))
 
     def close(self) -> None:
         with self._lock:
@@ -182,9 +187,19 @@ def begin() -> VirtualTime:
     global _now
     # As before a fork, sampling threads end, and those that begin meanwhile do not start.
     sampling_thread._before_fork()
+    _forget_earlier_loops()
     _core.set_virtual_time(True)
     _now = VirtualTime()
     return _now
+
+
+def _forget_earlier_loops() -> None:
+    """Those of other tests are sampled no more; after some time of them it would be more seldom."""
+    inside_next._watched.clear()
+    inside_next._threads.clear()
+    for thread in list(sampling_thread._running):
+        if next(thread._steps, None) is None:
+            sampling_thread._running.remove(thread)
 
 
 def end() -> None:

@@ -73,7 +73,7 @@ struct Sampler::State {
   void pause(std::unique_lock<std::mutex>& lock, bool looping, bool watching);
   /// True while threads of the session are worth a look.
   bool watch_lock(Served& served, Session& session);
-  void tick(Served& served, Session& session);
+  void tick(Served& served, Session& session, std::int64_t now);
   void probe_lock(Session& session, const HostSampler& host);
 };
 
@@ -169,10 +169,7 @@ void Sampler::State::run(bool pauses) {
       constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick - kTickVaries).count();
       const std::int64_t now = metrics::Clock::now_ns();
       // A thread that a fork has ended begins again in the middle of a tick.
-      if (now - one.ticked_ns >= kTickNs && !metrics::Clock::is_virtual()) {
-        one.ticked_ns = now;
-        tick(one, *session);
-      }
+      if (now - one.ticked_ns >= kTickNs && !metrics::Clock::is_virtual()) tick(one, *session, now);
       watching |= watch_lock(one, *session);
       lock.lock();
       ++i;
@@ -210,8 +207,8 @@ bool Sampler::State::watch_lock(Served& one, Session& session) {
   return true;
 }
 
-void Sampler::State::tick(Served& one, Session& session) {
-  const std::int64_t now = metrics::Clock::now_ns();
+void Sampler::State::tick(Served& one, Session& session, std::int64_t now) {
+  one.ticked_ns = now;
   one.host->sample(now);
   if (session.loop_running()) probe_lock(session, *one.host);
   if (now - one.kept_alive_ns >= kKeepAliveNs) {

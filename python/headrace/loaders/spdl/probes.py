@@ -127,11 +127,10 @@ def _timed_generator(op: Any, handle: _core.OperatorHandle) -> Any:
 
 
 def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
-    now = _core.now_ns
 
     @functools.wraps(op)
     async def timed(item: Any) -> Any:
-        began = now()
+        began = _core.now_ns()
         try:
             result = await op(item)
         except Exception as error:
@@ -145,13 +144,12 @@ def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
 
 
 def _timed_async_generator(op: Any, calls: _core.OverlappingCalls) -> Any:
-    now = _core.now_ns
 
     @functools.wraps(op)
     async def timed(item: Any) -> AsyncIterator[Any]:
         async with contextlib.aclosing(op(item)) as items:
             while True:
-                began = now()
+                began = _core.now_ns()
                 try:
                     made = await anext(items)
                 except StopAsyncIteration:

@@ -157,17 +157,16 @@ def _follow_levels(queue: Any, handle: _core.QueueHandle, semaphore: Any) -> Non
 
 def _look_at(queue: Any, handle: _core.QueueHandle) -> None:
     """A queue of processes: its length whenever this process puts into it or takes from it."""
-    now = _core.now_ns
     put, get, size, tell = queue.put, queue.get, queue.qsize, handle.sampled
 
     def looked_put(*args: Any, **kwargs: Any) -> None:
         put(*args, **kwargs)
-        tell(size(), now())
+        tell(size(), _core.now_ns())
 
     def looked_get(*args: Any, **kwargs: Any) -> Any:
         try:
             return get(*args, **kwargs)
         finally:
-            tell(size(), now())
+            tell(size(), _core.now_ns())
 
     queue.put, queue.get = looked_put, looked_get
