@@ -26,7 +26,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python readers bench verdicts bench-verdicts costs fuzz \
   docs lint sizes numbers ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -147,6 +147,9 @@ verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1:
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
+
+costs: setup  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
+	@$(VENV)/python tools/costs/run.py
 
 # --- documentation ----------------------------------------------------------------------------------------------
 
