@@ -75,7 +75,7 @@ pl::Pipeline<std::int64_t> numbers(int times) {
 
 template <class Build>
 void pipeline(const char* name, Build&& build) {
-  measure(name, 5'000, [&](int times) {
+  measure(name, 15'000, [&](int times) {
     auto made = build(numbers(times));
     std::int64_t sum = 0;
     while (auto item = made.next()) sum += *item;
@@ -85,9 +85,8 @@ void pipeline(const char* name, Build&& build) {
 
 void operators() {
   pipeline("pipeline in C++: source", [](auto from) { return from; });
-  pipeline("pipeline in C++: map", [](auto from) {
-    return std::move(from).map("map", [](std::int64_t item) { return item + 1; });
-  });
+  pipeline("pipeline in C++: map",
+           [](auto from) { return std::move(from).map("map", [](std::int64_t item) { return item + 1; }); });
   pipeline("pipeline in C++: filter", [](auto from) {
     return std::move(from).filter("filter", [](const std::int64_t&) { return true; });
   });

@@ -6,7 +6,7 @@
 
 native.cc and operations.py run under Valgrind's callgrind, each operation N and 2 N times between two marks
 (marks.c); the difference is N operations without what comes once. Counts are of user space, all threads of
-the process, on one core. They are equal in every run but for how threads meet: pipelines within 1 %.
+the process, on one core. Those of one thread are equal in every run, within 0.1 % in C++ and 1 % in Python.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ ROOT = HERE.parents[1]
 CEILINGS = ROOT / "tools/ceilings.toml"
 BEFORE = "costs_at_725aef9"
 SLACK = 0.02
+#: Where threads meet, or a difference is a fifth of what it is taken from.
+LOOSE, LOOSE_SLACK = ("pipeline", "a batch"), 0.06
+#: Counted in the thread that marks alone: beside it one of multiprocessing passes the batches on.
+OF_ONE_THREAD = ("a batch in a worker",)
 #: Kinds of operations.py, the longest first.
 KINDS = ("loaders", "reading", "recording")
 LIBRARIES = ("tbb", "fmt", "simdjson", "isal", "sqlite3", "dl", "pthread")
@@ -74,7 +78,7 @@ def counted(command: list[str | Path], marks: Path, folder: Path, core: int) -> 
     for path in folder.glob("counts.*"):
         text = path.read_text(encoding="utf-8", errors="replace")
         mark, total = MARK.search(text), TOTAL.search(text)
-        if mark and total:
+        if mark and total and not (mark[1].startswith(OF_ONE_THREAD) and not path.name.endswith("-01")):
             counts[mark[1], int(mark[2])] += int(total[1])
     return counts
 
@@ -118,11 +122,12 @@ def failures(ceilings: dict[str, int], costs: dict[str, int]) -> Iterator[str]:
     """One line for each count that is above its ceiling or far below it."""
     for name in sorted({*ceilings, *costs}):
         ceiling, cost = ceilings.get(name), costs.get(name)
+        slack = LOOSE_SLACK if name.startswith(LOOSE) else SLACK
         if ceiling is None or cost is None:
             yield f"{name}: {'has no ceiling' if ceiling is None else 'was not counted'}"
-        elif cost > ceiling * (1 + SLACK):
+        elif cost > ceiling * (1 + slack):
             yield f"{name}: {cost} instructions, ceiling {ceiling}: take {cost - ceiling} out of it"
-        elif cost < ceiling * (1 - SLACK):
+        elif cost < ceiling * (1 - slack):
             yield f"{name}: {cost} instructions, ceiling {ceiling}: lower it, tools/costs/run.py --reset"
 
 
