@@ -29,7 +29,7 @@ TIMED := $(PYTHON) tools/times.py stage
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo \
-  test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks readers bench verdicts bench-verdicts fuzz \
+  test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks readers bench verdicts bench-verdicts costs fuzz \
   docs lint sizes numbers times ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-fuzz build-tsan build-bench bench-packages wheel-tools
 
 help:  ## this list
@@ -114,7 +114,7 @@ demo:  ## find and remove the bottleneck of a built-in pipeline; installs and co
 test: setup torch test-cpp test-python  ## C++ and Python tests
 
 # All that has to hold before a change is taken (.ci/run). Sanitizers first: the last lines are ctest's and pytest's.
-check: lint checks test-asan test-tsan setup torch test-cpp times test-python  ## lint, sanitizers, tests: what CI runs
+check: lint checks test-asan test-tsan setup torch costs test-cpp times test-python  ## lint, sanitizers, tests: what CI runs
 
 # Once before an issue is called resolved; hours.
 nightly: check docs fuzz tidy wheel test-all record-cases mutants test-realtime  ## all that `make check` has no time for
@@ -176,6 +176,9 @@ verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1:
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
+
+costs: setup checks  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
+	@$(VENV)/python tools/costs/run.py
 
 # --- documentation ----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
     python tools/ceilings.py --check   # exit 1 where a figure is above its ceiling, or far below it
     python tools/ceilings.py --reset   # set all to what is measured, also upwards; the commit has to say why
 
-What is counted is described in sizes.py and hand_set_numbers.py. Minutes are checked by times.py.
+What is counted is described in sizes.py and hand_set_numbers.py. times.py and costs/run.py check the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ COUNTED = {
 SLACK, SLACK_UNITS = 0.02, 3
 HEAD = """\
 # The most that each room may have. `make lint` checks these figures, and `make ceilings` lowers them to what
-# is measured; they only fall. tools/sizes.py and tools/hand_set_numbers.py say what counts.
+# is measured; they only fall. sizes.py and hand_set_numbers.py say what counts. `make costs` checks [costs],
+# the instructions of an operation, `make times` [minutes].
 """
 
 Figures = dict[str, dict[str, int]]

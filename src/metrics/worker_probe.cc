@@ -99,11 +99,10 @@ void WorkerProbe::claim_history(std::int64_t now) noexcept {
   history_.open(moment_of(cell_->account.load()), now);
 }
 
-void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
+void WorkerProbe::move_to(std::uint32_t account, std::int64_t now, LoopClock::Reading reading) noexcept {
   if (history_wanted_) claim_history(now);
   // Before the lock is taken: making room in the track takes longer than readers should have to wait.
   history_.change(moment_of(account), now);
-  const LoopClock::Reading reading = clock_->read(now);
   const SeqlockWrite write(cell_->lock);
   // The account that was open when the loop began is counted from loop time 0 on.
   if (reading.begun && cell_->begun.load() == 0) restart();
@@ -113,6 +112,10 @@ void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
   cell_->account.store(account);
   // A clock that jumped back must not be counted twice: since only moves forward.
   if (lasted > 0) cell_->since_ns.store(reading.loop_ns);
+}
+
+void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
+  move_to(account, now, clock_->read(now));
 }
 
 std::int64_t WorkerProbe::read_cpu(std::int64_t now) noexcept {
@@ -172,17 +175,16 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
   const bool sample = cell.sampling.take(now, last_wall) || nested_in_sampled;
   frame.cpu_start_ns = sample ? read_cpu(now) : -1;
   frame.process_cpu_start_ns = sample && has_own_process() ? Clock::process_cpu_ns() : -1;
-  switch_to(account_of(cell), now);
+  move_to(account_of(cell), now, clock_->read(now));
 }
 
 void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
-                              bool failed, std::int64_t label, std::int64_t pool_ns) noexcept {
+                              bool paused, bool failed, std::int64_t label, std::int64_t pool_ns) noexcept {
   const std::uint64_t number = cell.items.load();
   cell.items.store(number + 1);
   if (failed) cell.failures.bump(1);
   if (number == 0) cell.first_done_ns.store(now);
-  const LoopClock::Reading reading = clock_->read(now);
-  if (reading.paused) return;  // an item of start-up: counted, kept out of the figures
+  if (paused) return;  // an item of start-up: counted, kept out of the figures
   cell.loop_items.bump(1);
   cell.service.add(own_ns);
   if (label >= 0) cell.labelled.store(1);
@@ -202,7 +204,7 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   }
   if (depth_ == 0) return 0;
   charge_frame(now);
-  const Frame frame = frames_[--depth_];
+  const Frame& frame = frames_[--depth_];
   std::int64_t cpu_ns = -1;
   std::int64_t pool_ns = 0;
   if (frame.cpu_start_ns >= 0) {
@@ -216,8 +218,9 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
     }
   }
   body_wall_ns_ += frame.own_ns;
-  switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed, frame.label, pool_ns);
+  const LoopClock::Reading reading = clock_->read(now);
+  move_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now, reading);
+  record_item(*frame.cell, frame.own_ns, cpu_ns, now, reading.paused, failed, frame.label, pool_ns);
   return frame.own_ns;
 }
 
@@ -245,7 +248,7 @@ void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t
   const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
   last_ns_ = std::max(last_ns_, now);
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  record_item(cell, lasted, cpu_ns, now, failed, label);
+  record_item(cell, lasted, cpu_ns, now, clock_->read(now).paused, failed, label);
 }
 
 void WorkerProbe::abandon(std::int64_t now) noexcept {
@@ -303,7 +306,7 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts, bool first_counts) no
   std::int64_t cpu_ns = -1;
   if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = read_cpu(now) - loop_cpu_start_ns_;
   if (counts && loop_open_) {
-    record_item(*loop_, loop_own_ns_, cpu_ns, now, false, loop_label_);
+    record_item(*loop_, loop_own_ns_, cpu_ns, now, reading.paused, false, loop_label_);
   } else if (counts && first_counts) {
     loop_->items.bump(1);
   }
@@ -313,32 +316,6 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts, bool first_counts) no
   loop_label_ = -1;
   loop_had_body_ = false;
   loop_open_ = true;
-}
-
-void WorkerProbe::edge(std::uint32_t queue, bool is_put, bool counts) noexcept {
-  if (!counts) return;
-  for (WorkerEdge& edge : cell_->edges) {
-    if (edge.queue.load() == 0) {
-      edge.is_put.store(is_put ? 1 : 0);
-      edge.queue.store(queue + 1);
-    }
-    if (edge.queue.load() == queue + 1 && edge.is_put.load() == (is_put ? 1U : 0U)) {
-      edge.items.bump(1);
-      return;
-    }
-  }
-}
-
-bool WorkerProbe::gets_from(std::uint32_t queue) const noexcept {
-  return std::any_of(cell_->edges.begin(), cell_->edges.end(), [queue](const WorkerEdge& edge) {
-    return edge.queue.load() == queue + 1 && edge.is_put.load() == 0;
-  });
-}
-
-bool WorkerProbe::puts_somewhere() const noexcept {
-  return announced_puts_ || std::any_of(cell_->edges.begin(), cell_->edges.end(), [](const WorkerEdge& edge) {
-           return edge.queue.load() != 0 && edge.is_put.load() != 0;
-         });
 }
 
 void WorkerProbe::finish(std::int64_t now) noexcept {

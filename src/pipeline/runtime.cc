@@ -16,6 +16,8 @@ namespace {
 /// Operators whose part in a wait is distinguished.
 constexpr std::size_t kMaxStages = 64;
 
+constexpr metrics::WaitCharges kLaysReady{.ready = true, .charges = {}};
+
 }  // namespace
 
 Runtime::~Runtime() {
@@ -150,10 +152,7 @@ std::exception_ptr Runtime::error() const noexcept {
   return stop_ == nullptr ? nullptr : stop_->error();
 }
 
-bool Runtime::stopped() const noexcept {
-  const std::scoped_lock lock(mutex_);
-  return stop_ == nullptr || stop_->stopped();
-}
+bool Runtime::stopped() const noexcept { return stop_ == nullptr || stop_->stopped(); }
 
 void Runtime::wait_began() noexcept {
   if (recorder_ == nullptr) return;
@@ -172,8 +171,8 @@ void Runtime::wait_delivered(const ItemTrace* trace, bool at_once) noexcept {
     if (!charges.ready) last_charges_ = charges;
     return recorder_->end_wait(true, false, charges);
   }
+  if (at_once) return recorder_->end_wait(true, false, kLaysReady);
   metrics::WaitCharges charges = last_charges_;
-  charges.ready = at_once;
   charges.made_from_ns = 0;  // of another batch
   double sum = 0;
   for (std::size_t i = 0; i < charges.count; ++i) sum += static_cast<double>(charges.charges[i].ns);

@@ -34,7 +34,9 @@ class ItemAges {
     std::int64_t place = -1;
     std::int64_t put_ns = 0;
   };
-  Slot& slot(std::int64_t place) noexcept { return slots_[static_cast<std::size_t>(place % kMaxItems)]; }
+  Slot& slot(std::int64_t place) noexcept {
+    return slots_[static_cast<std::size_t>(place) % static_cast<std::size_t>(kMaxItems)];
+  }
 
   std::array<Slot, kMaxItems> slots_{};
   std::int64_t taken_ = 0;

@@ -54,8 +54,8 @@ class QueueProbe {
   /// An item was taken after waiting `waited_ns` for it. `age_ns`: since its put; below 0: unknown.
   void get(std::int64_t waited_ns, std::int64_t now, bool counts, std::int64_t age_ns = -1) noexcept {
     if (cell_ == nullptr || !counts) return;
-    record(cell_->gets, cell_->loop_gets, cell_->get_wait, waited_ns, now);
-    if (age_ns >= 0 && !clock_->read(now).paused) cell_->item_age.add(age_ns);
+    const bool in_loop = record(cell_->gets, cell_->loop_gets, cell_->get_wait, waited_ns, now);
+    if (in_loop && age_ns >= 0) cell_->item_age.add(age_ns);
   }
 
  private:
@@ -76,12 +76,13 @@ class QueueProbe {
     history_.keep_run(static_cast<std::uint32_t>(level), since, weight, now);
   }
 
-  void record(Relaxed<std::uint64_t>& all, Relaxed<std::int64_t>& in_loop, LatencyHistogram& wait,
+  bool record(Relaxed<std::uint64_t>& all, Relaxed<std::int64_t>& in_loop, LatencyHistogram& wait,
               std::int64_t waited_ns, std::int64_t now) noexcept {
     all.bump(1);
-    if (clock_->read(now).paused) return;
+    if (clock_->read(now).paused) return false;
     in_loop.bump(1);
     wait.add(waited_ns);
+    return true;
   }
 
   void restart() noexcept {

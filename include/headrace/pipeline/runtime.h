@@ -56,6 +56,7 @@ class Runtime {
   void stop() noexcept;
   /// The error that ended the pass; null if there is none.
   std::exception_ptr error() const noexcept;
+  /// By the sink, whose thread alone begins and ends passes: no lock.
   bool stopped() const noexcept;
 
   /// Around each wait of the sink. `trace`: the awaited item's; null if it has none, then its wait
@@ -84,7 +85,7 @@ class Runtime {
 
   std::vector<std::unique_ptr<Operator>> operators_;
   std::vector<std::unique_ptr<WorkerGroup>> groups_;
-  mutable std::mutex mutex_;  // stop_, against calls from other threads
+  mutable std::mutex mutex_;  // stop_, where another thread calls, and where it changes
   std::shared_ptr<StopState> stop_;
   RecordingOptions recording_;
   std::shared_ptr<profile::LoaderHandle> loader_;

@@ -62,7 +62,15 @@ class OperatorHandle {
                std::vector<std::shared_ptr<class QueueHandle>> outputs);
 
  private:
-  int id_in(Session& session, int loader) noexcept;
+  int id_in(Session& session, int loader) noexcept {
+    const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
+    if (cached >> 16 == place_of(session, loader)) return static_cast<int>(cached & 0xFFFFU) - 1;
+    return registered_id(session, loader);
+  }
+  static std::uint64_t place_of(const Session& session, int loader) noexcept {
+    return session.uid() << 8 | static_cast<std::uint64_t>(loader + 1);
+  }
+  int registered_id(Session& session, int loader) noexcept;
   metrics::OperatorCell* cell_in(ThreadContext& context) noexcept;
 
   std::string name_;
@@ -76,6 +84,8 @@ class OperatorHandle {
   std::vector<std::shared_ptr<class QueueHandle>> outputs_;
   std::uint64_t fed_session_ = 0;  ///< uid
   int fed_loader_ = -1;
+  const std::uint64_t number_ = next_number_.fetch_add(1, std::memory_order_relaxed);
+  static inline std::atomic<std::uint64_t> next_number_{1};
   std::atomic<std::uint64_t> cached_{0};  ///< session uid << 24 | loader + 1 << 16 | id + 1
 };
 
@@ -99,10 +109,14 @@ class QueueHandle {
   /// A put or get, under the queue's lock. `level`: items in the queue after it. `counts`: false for an end
   /// mark or an item that its consumer puts back. Never opens a session by itself while recording is
   /// disabled.
-  void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
+    transferred(true, level, waited_ns, counts, loop_name, -1);
+  }
   /// `age_ns`: how long the item lay in the queue; below 0: as its put was seen.
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name,
-           std::int64_t age_ns = -1) noexcept;
+           std::int64_t age_ns = -1) noexcept {
+    transferred(false, level, waited_ns, counts, loop_name, age_ns);
+  }
   /// It is there, and empty, from now on; else from the first call that tells of it. False: nothing is recorded.
   bool begin() noexcept;
   /// Somebody looked: it held `level` items at `at_ns` (Clock), which lasts until the next call. For queues of
@@ -126,7 +140,10 @@ class QueueHandle {
   std::int64_t capacity() const noexcept { return capacity_; }
 
  private:
-  void follow_session(Session& session) noexcept;
+  void follow_session(Session& session) noexcept {
+    if (probe_session_ != session.uid() || probe_pid_ != current_pid()) join_session(session);
+  }
+  void join_session(Session& session) noexcept;
   OperatorHandle loop_of(const char* name, bool puts) const;
   void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
                    const char* loop_name, std::int64_t age_ns) noexcept;
@@ -255,14 +272,22 @@ class LoopRecorder {
   void tell_size(std::uint64_t bytes) noexcept;
   /// A batch was delivered that is one of those looked into: each of the loader's first 64, then 32 of every
   /// time twice as many. Ranks that take as many batches look into the same ones.
-  bool asks_for_contents() noexcept;
+  bool asks_for_contents() noexcept { return running_->probe.steps() >= contents_at_ && is_looked_into(); }
   /// Time of the current step that was spent on recording it.
   void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }
 
  private:
+  bool is_looked_into() noexcept;
   void finish_wait(bool delivered, bool failed, int ready, const metrics::WaitCharges* charges) noexcept;
   void resume() noexcept;
-  ThreadContext* follow_thread() noexcept;
+  ThreadContext* follow_thread() noexcept {
+    if (pid_ != current_pid()) return nullptr;  // forked: the parent continues to write this loop's cell
+    ThreadContext* context = ThreadContext::recording();
+    if (context == nullptr) return nullptr;
+    const bool is_known = context_uid_ == context->uid() && context_session_ == context->session()->uid();
+    return is_known ? context : follow_to(*context);
+  }
+  ThreadContext* follow_to(ThreadContext& context) noexcept;
   bool on_its_thread() const noexcept;
   void leave_thread() noexcept;
   void tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept;
@@ -279,7 +304,8 @@ class LoopRecorder {
   bool ended_ = false;
   bool left_ = false;  ///< by the thread in which the wrapped object itself runs
   std::uint64_t delivered_ = 0;
-  bool failed_ = false;  ///< ended by an exception, after which some iterators can go on
+  std::uint64_t contents_at_ = 0;  ///< batches of the loader before which none is looked into
+  bool failed_ = false;            ///< ended by an exception, after which some iterators can go on
   std::int64_t wait_began_ns_ = 0;
   std::int64_t waits_told_ns_ =
       0;  ///< waits of this loop that the enclosing loops already left out of their steps

@@ -1,6 +1,9 @@
 // Identity of a process: a pid alone is recycled.
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
 
 namespace headrace::profile {
@@ -17,8 +20,13 @@ std::uint64_t boot_identity() noexcept;
 /// Number of the namespace in which this process's pids count; 0 if unknown.
 std::uint64_t pid_namespace() noexcept;
 
+extern std::atomic<int> cached_pid;  ///< 0 until the library is loaded
+
 /// This process and thread; the pid is cached and right after fork too.
-int current_pid() noexcept;
+inline int current_pid() noexcept {
+  const int pid = cached_pid.load(std::memory_order_relaxed);
+  return pid != 0 ? pid : getpid();
+}
 int current_tid() noexcept;
 
 }  // namespace headrace::profile

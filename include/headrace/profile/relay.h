@@ -25,7 +25,10 @@ class Relay {
 
   const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
   /// True on a thread that the program started, where a relay is possible.
-  static bool possible_here() noexcept;
+  static bool possible_here() noexcept {
+    if (thread_ == Thread::unknown) look_at_thread();
+    return thread_ == Thread::started;
+  }
 
   // --- called by the thread that feeds ---
 
@@ -50,6 +53,11 @@ class Relay {
   void end_wait() noexcept;
 
  private:
+  enum class Thread : std::uint8_t { unknown, main, started };
+  // One load, as ThreadContext's pointer.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local Thread thread_ = Thread::unknown;
+  static void look_at_thread() noexcept;
+
   metrics::WaitCharges charges_of_next(std::int64_t wait_ns) noexcept;
   void end_loop() noexcept;
 

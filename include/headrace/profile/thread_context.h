@@ -52,13 +52,33 @@ class ThreadContext {
   /// The calling thread's cell of an operator, made at first use; null when the segment is full.
   metrics::OperatorCell* cell(int operator_id, bool is_loop = false) noexcept;
   metrics::Place place() noexcept {
-    const bool in_loop = !running_loops().empty();
+    const bool in_loop = !running_loops().empty();  // may leave a GetNext
     if (get_next_depth > 0) return metrics::Place::get_next;
     return in_loop ? metrics::Place::step : metrics::Place::worker;
   }
+  /// The cell that `remember` was told of under this key, if the thread is where it was then; else null.
+  metrics::OperatorCell* remembered(std::uint64_t key) const noexcept {
+    const RecentCell& recent = recent_[key % recent_.size()];
+    const RunningLoop* loop = loops_.empty() ? nullptr : loops_.back().get();
+    const bool is_there = recent.key == key && recent.loop == loop &&
+                          recent.in_next == (get_next_depth > 0) &&
+                          (loop == nullptr || (loops_.size() == 1 && !loop->gone.load()));
+    return is_there ? recent.cell : nullptr;
+  }
+  void remember(std::uint64_t key, metrics::OperatorCell* cell) noexcept {
+    recent_[key % recent_.size()] = {key, cell, loops_.empty() ? nullptr : loops_.back().get(),
+                                     get_next_depth > 0};
+  }
+  /// Before a loop begins on this thread: it may lie where an earlier one did.
+  void forget_cells() noexcept { recent_ = {}; }
   /// Wrapped loops that are active on this thread, outermost first.
   std::vector<std::shared_ptr<RunningLoop>>& running_loops() noexcept {
-    if (!loops_.empty()) std::erase_if(loops_, [this](const auto& loop) { return dropped(*loop); });
+    for (const auto& loop : loops_) {
+      if (loop->gone.load()) {
+        drop_gone();
+        break;
+      }
+    }
     return loops_;
   }
 
@@ -68,12 +88,8 @@ class ThreadContext {
  private:
   ThreadContext();
   static ThreadContext& make_local() noexcept;
-  /// Whether another thread ended it, possibly in the midst of a GetNext that this thread had begun.
-  bool dropped(const RunningLoop& loop) noexcept {
-    if (!loop.gone.load()) return false;
-    if (loop.waits && get_next_depth > 0) --get_next_depth;
-    return true;
-  }
+  /// Loops that another thread ended, possibly in the midst of a GetNext that this thread had begun.
+  void drop_gone() noexcept;
   void rebind() noexcept;
   void release() noexcept;
 
@@ -92,6 +108,13 @@ class ThreadContext {
     bool refused = false;
   };
   std::array<KnownCell, std::size_t{kMaxOperators} * 3> cells_{};
+  struct RecentCell {
+    std::uint64_t key = 0;  ///< of the operator's handle; 0: none
+    metrics::OperatorCell* cell = nullptr;
+    const RunningLoop* loop = nullptr;  ///< the innermost
+    bool in_next = false;
+  };
+  std::array<RecentCell, 4> recent_{};
 };
 
 }  // namespace headrace::profile

@@ -87,15 +87,15 @@ PyObject* TimedIterator::next() {
   const bool failed = next_failed(item);
   if (is_ready < 0 && ready && item != nullptr) is_ready = ask_ready(ready.get());
   recorder->end_wait(item != nullptr, failed, is_ready);
-  if (item != nullptr && PyErr_Occurred() != nullptr) {
+  if (ready && item != nullptr && PyErr_Occurred() != nullptr) {
     Py_DECREF(item);
     return nullptr;
   }
   if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
   if (item != nullptr) offer_relay(item);
-  if (item != nullptr && batches_are_shown()) {
-    const std::int64_t spent =
-        show_batch(*relayed.loader, Type::object(*this), -1, -1, item, recorder->asks_for_contents());
+  const BatchView view = item != nullptr ? view_of_batch(*recorder) : BatchView::none;
+  if (view != BatchView::none) {
+    const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item, view);
     if (spent < 0) {
       Py_DECREF(item);
       return nullptr;

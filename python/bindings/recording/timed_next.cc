@@ -83,10 +83,10 @@ PyObject* TimedNext::call(const Arguments& arguments) {
     watch->tell_size(contents_of(batch.get()).bytes);
     if (watch->asks_for_handoff() && !tell_handoff(*watch, batch.get())) return nullptr;
   }
-  if (batch && batches_are_shown()) {
+  const BatchView view = batch ? view_of_batch(*watch) : BatchView::none;
+  if (view != BatchView::none) {
     const int worker = number >= 0 ? watch->made_by() : -1;
-    const std::int64_t spent =
-        show_batch(*watch->loader(), iterator, number, worker, batch.get(), watch->asks_for_contents());
+    const std::int64_t spent = show_batch(*watch->loader(), iterator, number, worker, batch.get(), view);
     if (spent < 0) return nullptr;
     watch->exclude(spent);
   }

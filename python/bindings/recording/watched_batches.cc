@@ -15,10 +15,6 @@ namespace py = pybind11;
 namespace headrace::python {
 namespace {
 
-/// Never released: loops may end after the module.
-PyObject* watching = nullptr;
-PyObject* looking = nullptr;
-
 void replace(PyObject*& kept, const py::object& function) {
   PyObject* before = kept;
   kept = function.is_none() ? nullptr : Py_NewRef(function.ptr());
@@ -66,27 +62,28 @@ py::tuple statistics_of(std::uintptr_t address, const std::string& type, std::si
 
 }  // namespace
 
-bool batches_are_shown() noexcept { return watching != nullptr || looking != nullptr; }
+constinit BatchViewers batch_viewers;
 
 std::int64_t show_batch(const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
-                        int worker, PyObject* batch, bool look_into) {
-  if (watching == nullptr && !look_into) return 0;
+                        int worker, PyObject* batch, BatchView view) {
   const Owned id(PyLong_FromLong(loader.id()));
   const Owned of(PyLong_FromLongLong(number));
   const Owned by(PyLong_FromLong(worker));
   if (!id || !of || !by) return time_of(nullptr, {});
-  const std::int64_t watched = time_of(watching, {id.get(), iterator, of.get(), by.get(), batch});
-  if (watched < 0 || !look_into) return watched;
-  const std::int64_t looked = time_of(looking, {id.get(), batch});
+  const std::int64_t watched =
+      time_of(batch_viewers.watching, {id.get(), iterator, of.get(), by.get(), batch});
+  if (watched < 0 || view != BatchView::looked_into) return watched;
+  const std::int64_t looked = time_of(batch_viewers.looking, {id.get(), batch});
   return looked < 0 ? looked : watched + looked;
 }
 
 void add_watched_batches(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def(
-      "watch_batches", [](const py::object& function) { replace(watching, function); }, py::arg("function"));
+      "watch_batches", [](const py::object& function) { replace(batch_viewers.watching, function); },
+      py::arg("function"));
   module.def(
-      "look_into_batches", [](const py::object& function) { replace(looking, function); },
+      "look_into_batches", [](const py::object& function) { replace(batch_viewers.looking, function); },
       py::arg("function"));
   module.def("array_statistics", &statistics_of, py::arg("address"), py::arg("dtype"), py::arg("rows"),
              py::arg("parts"), py::arg("part_size"));

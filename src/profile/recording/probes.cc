@@ -43,10 +43,7 @@ void OperatorHandle::feeds(const Session& session, int loader) noexcept {
   fed_loader_ = loader;
 }
 
-int OperatorHandle::id_in(Session& session, int loader) noexcept try {
-  const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
-  const std::uint64_t where = session.uid() << 8 | static_cast<std::uint64_t>(loader + 1);
-  if (cached >> 16 == where) return static_cast<int>(cached & 0xFFFFU) - 1;
+int OperatorHandle::registered_id(Session& session, int loader) noexcept try {
   OperatorSpec spec{name_, kind_, key_, flags_, parameter_, {}, {}, loader, stage_};
   if (session.uid() == fed_session_) spec.feeds = fed_loader_;
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
@@ -54,7 +51,8 @@ int OperatorHandle::id_in(Session& session, int loader) noexcept try {
   std::erase(spec.inputs, -1);
   std::erase(spec.outputs, -1);
   const int id = session.operator_id(spec);
-  cached_.store(where << 16 | static_cast<std::uint64_t>(id + 1), std::memory_order_relaxed);
+  cached_.store(place_of(session, loader) << 16 | static_cast<std::uint64_t>(id + 1),
+                std::memory_order_relaxed);
   return id;
 } catch (...) {
   return -1;
@@ -70,8 +68,12 @@ metrics::OperatorCell* OperatorHandle::cell_in(ThreadContext& context) noexcept 
 bool OperatorHandle::begin(std::int64_t label) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return false;
-  metrics::OperatorCell* cell = cell_in(*context);
-  if (cell == nullptr) return false;
+  metrics::OperatorCell* cell = context->remembered(number_);
+  if (cell == nullptr) {
+    cell = cell_in(*context);
+    if (cell == nullptr) return false;
+    context->remember(number_, cell);
+  }
   context->probe.enter(*cell, Clock::now_ns(), label);
   return true;
 }
@@ -129,8 +131,7 @@ int QueueHandle::id_in(Session& session) noexcept try {
   return -1;
 }
 
-void QueueHandle::follow_session(Session& session) noexcept {
-  if (probe_session_ == session.uid() && probe_pid_ == current_pid()) return;
+void QueueHandle::join_session(Session& session) noexcept {
   probe_id_ = id_in(session);
   probe_ = session.queue_probe(probe_id_);
   probe_session_ = session.uid();
@@ -159,16 +160,6 @@ void QueueHandle::waiting(WorkerState state) noexcept {
 void QueueHandle::waited() noexcept {
   if (edge_) return;
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->unblock(Clock::now_ns());
-}
-
-void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts,
-                      const char* loop_name) noexcept {
-  transferred(true, level, waited_ns, counts, loop_name, -1);
-}
-
-void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name,
-                      std::int64_t age_ns) noexcept {
-  transferred(false, level, waited_ns, counts, loop_name, age_ns);
 }
 
 bool QueueHandle::begin() noexcept {
@@ -392,16 +383,12 @@ bool LoopRecorder::on_its_thread() const noexcept {
 
 // The iterator may move to another thread between calls, or the current session may have changed: the sink's
 // own cell stays, the worker's probe is the calling thread's.
-ThreadContext* LoopRecorder::follow_thread() noexcept {
-  if (pid_ != current_pid()) return nullptr;  // forked: the parent continues to write this loop's cell
-  ThreadContext* context = ThreadContext::recording();
-  if (context == nullptr) return nullptr;
-  const std::uint64_t session = context->session()->uid();
-  if (context_uid_ == context->uid() && context_session_ == session) return context;
+ThreadContext* LoopRecorder::follow_to(ThreadContext& thread) noexcept {
   leave_thread();
-  context_ = context;
+  ThreadContext* context = context_ = &thread;
   context_uid_ = context->uid();
-  context_session_ = session;
+  context_session_ = context->session()->uid();
+  context->forget_cells();
   context->running_loops().push_back(running_);
   metrics::WorkerCell* worker = context->probe.cell();
   worker->is_sink.store(1);
@@ -504,11 +491,12 @@ bool LoopRecorder::asks_for_size() noexcept {
   return (delivered_ & (delivered_ - 1)) == 0 && started_ && !ended_ && pid_ == current_pid();
 }
 
-bool LoopRecorder::asks_for_contents() noexcept {
+bool LoopRecorder::is_looked_into() noexcept {
   constexpr std::uint64_t kOfEach = 32;
   if (!started_ || ended_ || pid_ != current_pid()) return false;
   const std::uint64_t taken = running_->probe.steps();
   const std::uint64_t apart = std::max<std::uint64_t>(1, std::bit_floor(taken / kOfEach));
+  contents_at_ = taken - taken % apart + apart;
   return taken % apart == 0;
 }
 

@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <string_view>
 
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
-namespace {
 
-std::atomic<int> cached_pid{0};
+constinit std::atomic<int> cached_pid{0};
+
+namespace {
 
 struct ForkHandler {
   ForkHandler() {
@@ -47,11 +47,6 @@ std::uint64_t boot_identity() noexcept {
 std::uint64_t pid_namespace() noexcept {
   struct stat info{};
   return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
-}
-
-int current_pid() noexcept {
-  const int pid = cached_pid.load(std::memory_order_relaxed);
-  return pid != 0 ? pid : getpid();
 }
 
 int current_tid() noexcept { return static_cast<int>(syscall(SYS_gettid)); }

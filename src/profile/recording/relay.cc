@@ -21,9 +21,8 @@ constexpr std::size_t kMaxWaiting = 4096;
 Relay::Relay(std::shared_ptr<LoaderHandle> loader, std::shared_ptr<LoopRecorder> recorder)
     : loader_(std::move(loader)), recorder_(std::move(recorder)) {}
 
-bool Relay::possible_here() noexcept {
-  thread_local const bool is_main = ::syscall(SYS_gettid) == ::getpid();
-  return !is_main;
+void Relay::look_at_thread() noexcept {
+  thread_ = ::syscall(SYS_gettid) == ::getpid() ? Thread::main : Thread::started;
 }
 
 void Relay::take_over() noexcept {

@@ -38,6 +38,7 @@ void ThreadContext::release() noexcept {
   }
   probe = metrics::WorkerProbe();
   cells_.fill({});
+  forget_cells();
   session_.reset();
 }
 
@@ -61,6 +62,14 @@ void ThreadContext::rebind() noexcept {
   session_ = session;
   probe.bind(worker, session->segment().cells(), session->clock(), now);
   probe.keep_history(session->segment().history());
+}
+
+void ThreadContext::drop_gone() noexcept {
+  std::erase_if(loops_, [this](const auto& loop) {
+    const bool gone = loop->gone.load();
+    if (gone && loop->waits && get_next_depth > 0) --get_next_depth;
+    return gone;
+  });
 }
 
 metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexcept {
