@@ -263,3 +263,14 @@ def test_error_fields(tmp_path: Path) -> None:
     assert issubclass(hr.SegmentError, hr.Error)
     assert issubclass(hr.UsageError, hr.Error)
     assert issubclass(hr.DeviceError, hr.Error)
+
+
+def test_a_report_of_an_older_version_is_read_without_what_it_lacks(tmp_path: Path) -> None:
+    corpus = Path(__file__).parent.parent / "verdicts/corpus/loader_too_few_workers_100.json"
+    profile = json.loads(corpus.read_text(encoding="utf-8"))["profile"]
+    profile.pop("model")
+    (tmp_path / "report.json").write_text(json.dumps({"version": 1, "profile": profile}), encoding="utf-8")
+    report = hr.Report.load(tmp_path / "report.json")
+    assert (report.profile.model, report.profile.slow_ranks) == (None, [])
+    assert report.diagnosis.kind == "input_bound"
+    assert hr.Report.from_profile_json(report.to_profile_json()).diagnosis.kind == "input_bound"

@@ -26,7 +26,6 @@ from headrace.loaders.torchdata_nodes import NodesAdapter
 from headrace.loaders.torchrl import CollectorAdapter, ReplayBufferAdapter
 from headrace.loaders.webdataset import WebDatasetAdapter
 from headrace.loaders.wrapped_queues import WholeQueueAdapter
-from headrace.results import older_models
 
 ADAPTERS: list[Adapter] = [
     PipelineAdapter(),
@@ -51,7 +50,6 @@ ADAPTERS: list[Adapter] = [
     IterableAdapter(),
     FunctionAdapter(),
 ]
-older_models.extend(adapter.model_of_report for adapter in ADAPTERS)
 every_loop.libraries.extend(library for adapter in ADAPTERS for library in adapter.libraries)
 streams.of_libraries.extend(adapter.stages for adapter in ADAPTERS if adapter.stages is not None)
 

@@ -11,7 +11,6 @@ from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
-from headrace.results.older_reports import upgraded
 from headrace.results.run_files import with_run_files
 from headrace.traces import xplane
 from headrace.traces.trace import Trace
@@ -99,22 +98,9 @@ def _load_saved(make: type[Report], path: Path) -> Report:
     if not isinstance(version, int) or version > 1:
         raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
     try:
-        profile = upgraded(document["profile"])
-        profile.setdefault("slow_ranks", _slow_ranks_said(profile, document.get("diagnosis")))
-        return make(json.dumps(profile))
+        return make(json.dumps(document["profile"]))
     except FormatError as error:
         raise FormatError(str(path), error.offset, error.expected) from None
-
-
-def _slow_ranks_said(profile: dict[str, Any], diagnosis: Any) -> list[int]:
-    """Slow ranks of a report saved before profiles had `slow_ranks`: what its diagnosis says."""
-    try:
-        if diagnosis["cause"] == "slow_rank":
-            return [int(profile["rank"])]
-        said = [one["figures"]["rank"] for one in diagnosis["evidence"] if one["rule"] == "ranks"]
-        return [int(rank) for rank in said]
-    except (KeyError, TypeError, ValueError):  # damaged, or of another program
-        return []
 
 
 def _load_run(make: type[Report], folder: Path, loader: str | None, rank: int | None) -> Report:

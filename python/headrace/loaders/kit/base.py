@@ -137,7 +137,3 @@ class Adapter(ABC):
     ) -> Any | None:
         """What `wrap` returns for an object that records its own loops; None for all others."""
         return None
-
-    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
-        """The model for a report saved before reports contained models."""
-        return None

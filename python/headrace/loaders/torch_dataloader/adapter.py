@@ -9,9 +9,7 @@ from typing import Any
 from headrace import _core
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.torch_dataloader import hook, loaders
-from headrace.loaders.torch_dataloader.settings import model_of, settings_of_report
 from headrace.record.operator import itself
-from headrace.results.loader_model import LoaderModel
 
 
 def _dataloader_class() -> type | None:
@@ -52,25 +50,6 @@ class DataLoaderAdapter(Adapter):
 
     def generators(self, obj: Any) -> list[Any]:
         return loaders.generators_of(obj)
-
-    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
-        written = profile["settings"]
-        if written.get("framework") != "torch":
-            return None
-        model = model_of(settings_of_report(written))
-        delivery = model.delivery
-        makes = model.buffers[0].from_
-        in_loop = model.stages[makes].workers == 0
-        stages = {"sampler": delivery.draws, "handoff": delivery.hands_over, "pin_memory": delivery.pins}
-        operators = profile.get("operators")
-        for index, op in enumerate(operators if isinstance(operators, list) else []):
-            if not isinstance(op, dict):
-                continue
-            stage = stages.get(str(op.get("kind")), makes)
-            ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
-            if stage != makes or (op.get("kind") != "transfer" and ran_there):
-                model.stages[stage].operators.append(index)
-        return model
 
 
 def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:

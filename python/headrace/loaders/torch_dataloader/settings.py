@@ -131,28 +131,6 @@ def settings_of(loader: Any) -> Settings:
     )
 
 
-def settings_of_report(written: dict[str, str]) -> Settings:
-    """From the settings of a report that was saved before reports contained models."""
-
-    def number(name: str) -> int | None:
-        text = written.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 10 else None
-
-    return Settings(
-        num_workers=number("num_workers") or 0,
-        prefetch_factor=number("prefetch_factor"),
-        batch_size=number("batch_size"),
-        in_order=written.get("in_order") != "False",
-        persistent_workers=written.get("persistent_workers") == "True",
-        pin_memory=written.get("pin_memory") == "True",
-        stream=written.get("dataset_kind") == "iterable",
-        collates=written.get("collates") != "False",
-        sharing_strategy=written.get("sharing_strategy", ""),
-        start_method=written.get("start_method", ""),
-        trainer=written.get("trainer", ""),
-    )
-
-
 def model_of(settings: Settings) -> LoaderModel:
     """Workers make whole batches, assigned in turn, in a window of prefetch_factor batches for each."""
     runs_in = "process" if settings.num_workers > 0 else "loop"
