@@ -61,9 +61,9 @@ class Clock {
   /// Takes over the calibration of the run this process joins, unless it already has one of its own.
   static void adopt(const ClockCalibration& calibration) noexcept;
 
-  /// For tests of this process: while time is virtual, every clock here passes by `advance` alone, from the
-  /// present moment on. Real time afterwards may be earlier than virtual time was, so a recording must begin
-  /// and end within it. The background thread samples nothing meanwhile, and other processes keep real time.
+  /// For tests of this process: while time is virtual, all clocks here pass by `advance` alone, from the
+  /// present moment on, and the background thread samples nothing. A recording must begin and end within it:
+  /// real time afterwards may be earlier.
   static void set_virtual(bool is_virtual) noexcept;
   static bool is_virtual() noexcept { return virtual_.load(std::memory_order_relaxed); }
   /// Lets virtual time pass; for `cpu_ns` of it the calling thread computes.
