@@ -148,7 +148,7 @@ verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1:
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
 
-costs: setup  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
+costs: setup torch  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
 	@$(VENV)/python tools/costs/run.py
 
 # --- documentation ----------------------------------------------------------------------------------------------
