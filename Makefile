@@ -177,7 +177,7 @@ verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1:
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
 
-costs: setup checks  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
+costs: setup torch checks  ## instructions of what recording and reading do, against tools/ceilings.toml (Valgrind)
 	@$(VENV)/python tools/costs/run.py
 
 # --- documentation ----------------------------------------------------------------------------------------------
