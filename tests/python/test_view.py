@@ -36,13 +36,9 @@ pytest_plugins = ["virtual"]
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 
 
-#: Programs find virtual.py.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
 RECORDS = """
-import sys, headrace as hr
-from virtual import begin, sleep
-begin()
-pipe = hr.source(range(40)).map(lambda item: sleep(0.004) or item, name="decode")
+import sys, time, headrace as hr
+pipe = hr.source(range(40)).map(lambda item: time.sleep(0.004) or item, name="decode")
 for _ in hr.wrap(pipe, run=sys.argv[1]):
     pass
 """
@@ -52,7 +48,7 @@ for _ in hr.wrap(pipe, run=sys.argv[1]):
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has ended."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
-    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True, env=ENVIRONMENT)
+    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True)
     return folder
 
 
@@ -634,7 +630,7 @@ def every_kind(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for name, profile in profiles.items():
         (folder / f"{name}.json").write_text(hr.Report.from_profile_json(json.dumps(profile)).to_json())
     empty = RECORDS.replace("range(40)", "range(0)")
-    subprocess.run([sys.executable, "-c", empty, str(folder / "empty")], check=True, env=ENVIRONMENT)
+    subprocess.run([sys.executable, "-c", empty, str(folder / "empty")], check=True)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder / "killed")], check=False)
     assert killed.returncode == -signal.SIGKILL
     (folder / "cut").mkdir()
