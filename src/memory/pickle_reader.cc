@@ -114,11 +114,11 @@ std::size_t PickleReader::pop_mark() {
   return mark;
 }
 
-void PickleReader::put(std::uint64_t index, Value value) {
+void PickleReader::put(std::uint64_t index) {
   // Writers count up, so no file has a number that is larger than its place.
   if (index >= kMaxMemo || index > op_offset_) fail("fewer values in the memo of the pickle");
   if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, {0, ValueKind::other});
-  memo_[static_cast<std::size_t>(index)] = value;
+  memo_[static_cast<std::size_t>(index)] = top();
 }
 
 void PickleReader::get(std::uint64_t index) {
@@ -177,11 +177,11 @@ void PickleReader::run_memo(Opcode opcode) {
     case Opcode::long_binget:
       return get(take(4));
     case Opcode::binput:
-      return put(take(1), top());
+      return put(take(1));
     case Opcode::long_binput:
-      return put(take(4), top());
+      return put(take(4));
     default:
-      return put(memo_.size(), top());
+      return put(memo_.size());
   }
 }
 

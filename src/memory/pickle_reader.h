@@ -50,7 +50,7 @@ class PickleReader {
     return std::span(stack_.data(), stack_.size()).subspan(mark);
   }
   Value& top();
-  void put(std::uint64_t index, Value value);
+  void put(std::uint64_t index);  // of the value on top
   void get(std::uint64_t index);
   void check(const char* wrong) const {
     if (wrong != nullptr) fail(wrong);

@@ -42,7 +42,7 @@ TEST_P(Recorded, IsJudgedAsLabelled) {
   EXPECT_EQ(verdict.op, diagnosis.op);
   EXPECT_EQ(verdict.cause, diagnosis.cause);
   EXPECT_GT(diagnosis.confidence, 0.0);
-  const bool healthy = kinds == std::set<std::string>{"not_input_bound"};
+  const bool healthy = kinds == std::set<std::string>{"not_input_bound"} && !diagnosis.cause;
   EXPECT_TRUE(!healthy || diagnosis.advice.empty());
   for (const Advice& advice : diagnosis.advice) EXPECT_GE(advice.speedup.value_or(1.05), 1.05) << advice.text;
 }
