@@ -114,10 +114,10 @@ demo:  ## find and remove the bottleneck of a built-in pipeline; installs and co
 test: setup torch test-cpp test-python  ## C++ and Python tests
 
 # All that has to hold before a change is taken (.ci/run). Sanitizers first: the last lines are ctest's and pytest's.
-check: lint checks test-asan test-tsan setup torch costs test-cpp times test-python  ## lint, sanitizers, tests: what CI runs
+check: lint checks test-asan test-tsan setup torch test-cpp times test-python  ## lint, sanitizers, tests: what CI runs
 
 # Once before an issue is called resolved; hours.
-nightly: check docs fuzz tidy wheel test-all record-cases mutants test-realtime  ## all that `make check` has no time for
+nightly: check costs docs fuzz tidy wheel test-all record-cases mutants test-realtime  ## all that `make check` has no time for
 
 # What only `make check` needs: clang, valgrind, a browser.
 checks: $(STAMPS)/venv

@@ -18,7 +18,7 @@ from headrace.errors import UsageError
 def need(module: str) -> Any:
     if os.environ.get("CI"):
         return __import__(module)
-    return pytest.importorskip(module, reason=f"needs {module}: make frameworks")
+    return pytest.importorskip(module, reason=f"needs {module}")
 
 
 @pytest.fixture
