@@ -145,7 +145,7 @@ test-libraries: setup torch  ## tests of the libraries that are installed
 
 record-cases: setup torch  ## play the loops of tests/verdicts/loops again; fails where operators, queues or parameters changed
 	HEADRACE_RECORD_CASES=1 $(VENV)/python -m pytest tests/python
-	@for module in tests/libraries/test_*.py; do HEADRACE_RECORD_CASES=1 $(VENV)/python -m pytest $$module || test $$? = 5 || failed=1; done; test -z "$$failed"
+	HEADRACE_RECORD_CASES=1 $(MAKE) test-libraries
 
 mutants: test-cpp setup torch  ## ten faults put into the product, one by one: fails where the tests do not find one
 	$(VENV)/python tests/mutants/run.py
@@ -192,7 +192,7 @@ docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Pyt
 # --- form -------------------------------------------------------------------------------------------------------
 
 lint: system $(STAMPS)/lint  ## formatters and linters, no change
-	@$(TIMED) lint tools/lint.sh $(CXX_FILES)
+	@PY_DIRS="$(PY_DIRS)" $(TIMED) lint tools/lint.sh $(CXX_FILES)
 
 sizes:  ## lines by room, headers that are not installed, imports inside functions, circles of includes
 	@$(PYTHON) tools/sizes.py

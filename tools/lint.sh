@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every formatter and linter, no change: tools/lint.sh C++-FILES...
+# Every formatter and linter, no change: PY_DIRS="FOLDER..." tools/lint.sh C++-FILES...
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python_folders=(python tests tools benchmarks samples)
+read -ra python_folders <<<"$PY_DIRS"
 set -x
 { set +x; .venv/bin/clang-format --dry-run -Werror "$@"; set -x; } 2>/dev/null
 .venv/bin/ruff check "${python_folders[@]}"

@@ -29,14 +29,14 @@ def _tids() -> set[int]:
 
 
 class _Threads:
-    """Which threads of this process run: those of the test and those that began after it."""
+    """Threads of this process that may run: that of the test, and those that began after it."""
 
     def __init__(self) -> None:
         self._apart = _tids() - {threading.get_native_id()}
         self._files: dict[int, tuple[int, int]] = {}
 
     def leave_out(self) -> None:
-        """The calling thread is none of the test's."""
+        """The calling thread does not belong to the test."""
         self._apart.add(threading.get_native_id())
 
     def others(self) -> bool:

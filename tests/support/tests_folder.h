@@ -1,4 +1,4 @@
-// Where the tests lie in the source tree: recorded profiles and other data are read from there.
+// The tests' folder in the source tree: recorded profiles and other data are read from there.
 #pragma once
 
 namespace headrace {

@@ -32,7 +32,7 @@ ROOT = HERE.parents[1]
 CEILINGS = ROOT / "tools/ceilings.toml"
 BEFORE = "costs_at_725aef9"
 SLACK = 0.02
-#: Where threads meet, or a difference is a fifth of what it is taken from.
+#: Operations whose threads meet, or whose count is a difference of a fifth of what it is taken from.
 LOOSE, LOOSE_SLACK = ("pipeline", "a batch"), 0.06
 #: Counted in the thread that marks alone: beside it one of multiprocessing passes the batches on.
 OF_ONE_THREAD = ("a batch in a worker",)

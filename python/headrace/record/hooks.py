@@ -1,4 +1,4 @@
-"""Who is told of sessions and loaders that begin and end, and which command runs the script."""
+"""Listeners of sessions and loaders that begin and end, and the command that runs the script."""
 
 from __future__ import annotations
 
