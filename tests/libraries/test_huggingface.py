@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.loaders.huggingface import stages
-from headrace.loaders.kit import streams
+from headrace.loaders.kit import libraries
 from recorded_loops import burn, consume, operators, outcome, played, run_script
 from stored_reports import StoredReports
 
@@ -286,7 +286,7 @@ def test_another_version_is_seen_from_outside(
     def fail() -> None:
         raise LookupError("a name is gone")
 
-    monkeypatch.setattr(streams, "of_libraries", [stages.STAGES._replace(install=fail)])
+    monkeypatch.setattr(libraries, "streams", [stages.STAGES._replace(install=fail)])
     loader = hr.wrap(stream().filter(even))
     assert len(consume(loader)) == 80
     assert "operator detail unavailable: datasets" in caplog.text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.loaders.kit import streams
+from headrace.loaders.kit import libraries
 from headrace.loaders.webdataset import stages
 from recorded_loops import burn, consume, operators, outcome, played, run_script
 from stored_reports import StoredReports
@@ -233,7 +233,7 @@ def test_another_version_is_seen_from_outside(
     def fail() -> None:
         raise LookupError("a name is gone")
 
-    monkeypatch.setattr(streams, "of_libraries", [stages.STAGES._replace(install=fail)])
+    monkeypatch.setattr(libraries, "streams", [stages.STAGES._replace(install=fail)])
     loader = hr.wrap(pipeline(shards).map(number_of))
     assert len(consume(loader)) == 160
     assert "operator detail unavailable: webdataset" in caplog.text

@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.function import Calls
+from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.record.operator import code_key, name_of, readable
 
@@ -69,6 +70,8 @@ class DaliAdapter(Adapter):
         source = _core.OperatorHandle(name or self.name(obj), "prefetch", 0, flags)
         return DaliAttachment(obj, _pipelines(obj) or [], source)
 
+
+libraries.adapters.append(DaliAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"nvidia.dali.plugin.base_iterator": ""}

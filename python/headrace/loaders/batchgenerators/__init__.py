@@ -11,6 +11,9 @@ from __future__ import annotations
 import sys
 
 from headrace.loaders.batchgenerators.adapter import CLASSES, AugmenterAdapter
+from headrace.loaders.kit import libraries
+
+libraries.adapters.append(AugmenterAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = dict.fromkeys(CLASSES, "")

@@ -7,6 +7,9 @@ operators  finds what makes its batches: the dataset, `after_item`, `before_batc
 from __future__ import annotations
 
 from headrace.loaders.fastai.adapter import FastaiAdapter
+from headrace.loaders.kit import libraries
+
+libraries.adapters.append(FastaiAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"fastai.data.load": ""}

@@ -13,6 +13,9 @@ from __future__ import annotations
 import sys
 
 from headrace.loaders.grain.adapter import GrainAdapter
+from headrace.loaders.kit import libraries
+
+libraries.adapters.append(GrainAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"grain": "_src"}

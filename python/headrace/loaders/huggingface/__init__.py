@@ -9,6 +9,11 @@ from __future__ import annotations
 import sys
 
 from headrace.loaders.huggingface.adapter import DatasetsAdapter
+from headrace.loaders.huggingface.stages import STAGES
+from headrace.loaders.kit import libraries
+
+libraries.adapters.append(DatasetsAdapter())
+libraries.streams.append(STAGES)
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"datasets": "iterable_dataset.py"}

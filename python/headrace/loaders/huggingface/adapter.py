@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.huggingface.stages import STAGES, parameters_of
+from headrace.loaders.huggingface.stages import parameters_of
 from headrace.loaders.kit import streams as _streams
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import name_of, readable
@@ -17,7 +17,6 @@ class DatasetsAdapter(Adapter):
     """An ``IterableDataset``, which streams, or a ``Dataset``, a table."""
 
     libraries = ("datasets",)
-    stages = STAGES
 
     def detect(self, obj: object) -> int:
         streams = classes_of("datasets.iterable_dataset", "IterableDataset")

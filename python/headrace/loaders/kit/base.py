@@ -11,12 +11,13 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.loaders.kit.streams import StreamStages
 from headrace.record.session import set_in_trial
-from headrace.results.loader_model import LoaderModel
+
+if TYPE_CHECKING:  # its classes cost more to import than the rest of the package
+    from headrace.results.loader_model import LoaderModel
 
 
 def classes_of(module: str, *names: str) -> tuple[type, ...]:
@@ -90,10 +91,8 @@ class Attachment:
 class Adapter(ABC):
     """Detects and attaches to one kind of loader."""
 
-    #: Packages of the loader's library: a loop that begins below their code is part of that loader's.
+    #: Packages of the loader's library.
     libraries: tuple[str, ...] = ()
-    #: If a DataLoader may read its datasets: how their stages are timed then.
-    stages: StreamStages | None = None
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 

@@ -16,6 +16,7 @@ from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.inside_next import watch
+from headrace.loaders.kit.libraries import MODULES
 from headrace.loaders.kit.names import is_the_users, user_line
 from headrace.record.operator import readable
 from headrace.record.session import (
@@ -42,8 +43,8 @@ class _Recording(NamedTuple):
     loop: Loop
 
 
-#: Packages of all adapters; their code calls datasets of the user's own.
-libraries: list[str] = []
+#: Code of the libraries whose loaders are recorded calls datasets of the user's own.
+_OF_LIBRARIES = tuple(f"{package}." for package in MODULES)
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
@@ -90,9 +91,8 @@ def feeds_a_loader(frame: FrameType) -> bool:
     if not is_the_users(frame.f_code.co_filename):
         return True
     around: FrameType | None = frame
-    calling = tuple(f"{library}." for library in libraries)
     while around is not None:
-        if str(around.f_globals.get("__name__", "")).startswith(calling):
+        if str(around.f_globals.get("__name__", "")).startswith(_OF_LIBRARIES):
             return True
         around = around.f_back
     return False

@@ -14,6 +14,7 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
+from headrace.loaders.kit import libraries
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
@@ -33,8 +34,6 @@ class StreamStages(NamedTuple):
     splits_itself: bool = False
 
 
-#: Filled from the adapters that have one.
-of_libraries: list[StreamStages] = []
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
 SHARD_ADVICE = "each worker reads shards of its own, so there must be as many shards as workers"
@@ -127,9 +126,10 @@ def splits_itself(dataset: Any) -> bool:
 
 def _stages_of(dataset: Any) -> StreamStages | None:
     """For a dataset of a known library, or of a class of the user's below it."""
-    libraries = {kind.__module__.partition(".")[0] for kind in type(dataset).__mro__}
-    for stages in of_libraries:
-        if stages.module in sys.modules and stages.module.partition(".")[0] in libraries:
+    packages = {kind.__module__.partition(".")[0] for kind in type(dataset).__mro__}
+    libraries.import_used()
+    for stages in libraries.streams:
+        if stages.module in sys.modules and stages.module.partition(".")[0] in packages:
             return stages
     return None
 
@@ -137,7 +137,8 @@ def _stages_of(dataset: Any) -> StreamStages | None:
 def install() -> bool:
     """Datasets of known libraries ask from now on whether they are recorded. False: none is imported."""
     found = False
-    for stages in of_libraries:
+    libraries.import_used()
+    for stages in libraries.streams:
         if stages.module not in sys.modules:
             continue
         try:

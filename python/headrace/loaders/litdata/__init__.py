@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from headrace.loaders.kit import every_loop, streams
+from headrace.loaders.kit import libraries
 from headrace.loaders.litdata.stages import STAGES
 
 _MODULE = "litdata.streaming.dataloader"
@@ -15,8 +15,7 @@ _MODULE = "litdata.streaming.dataloader"
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {_MODULE: ""}
 
-streams.of_libraries.append(STAGES)
-every_loop.libraries.append("litdata")
+libraries.streams.append(STAGES)
 
 
 def record_every_loader() -> None:

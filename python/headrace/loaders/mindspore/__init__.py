@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.mindspore.adapter import MindSporeAdapter
+
+libraries.adapters.append(MindSporeAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"mindspore.dataset": "engine"}

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import sys
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.mosaicml.adapter import StreamingAdapter
+from headrace.loaders.mosaicml.stages import STAGES
+
+libraries.adapters.append(StreamingAdapter())
+libraries.streams.append(STAGES)
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"streaming.base.dataset": "stream.py"}

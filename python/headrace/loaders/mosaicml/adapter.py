@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
-from headrace.loaders.mosaicml.stages import STAGES, Ahead, follow, install, parameters_of
+from headrace.loaders.mosaicml.stages import Ahead, follow, install, parameters_of
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
@@ -19,7 +19,6 @@ class StreamingAdapter(Adapter):
     """A ``StreamingDataset`` in the training loop; one in a DataLoader is recorded with that."""
 
     libraries = ("streaming",)
-    stages = STAGES
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("streaming.base.dataset", "StreamingDataset")) else 0

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import sys
 
-from headrace.loaders.kit import every_loop
+from headrace.loaders.kit import every_loop, libraries
 from headrace.loaders.ray_data import inside
 from headrace.loaders.ray_data.adapter import RayDataAdapter
+
+libraries.adapters.append(RayDataAdapter())
+libraries.streams.append(inside.STAGES)
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"ray.data.iterator": ""}

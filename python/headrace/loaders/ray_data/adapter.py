@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.ray_data import inside
 from headrace.loaders.ray_data.attachment import RayAttachment
 
 _MODULE = "ray.data.iterator"
@@ -16,7 +15,6 @@ class RayDataAdapter(Adapter):
     """Batches of a dataset of Ray Data."""
 
     libraries = ("ray.data",)
-    stages = inside.STAGES
 
     def detect(self, obj: object) -> int:
         kind = getattr(sys.modules.get(_MODULE), "_IterableFromIterator", None)

@@ -8,7 +8,10 @@ settings    a pipeline's structure and settings, as its user would write them
 every       records all pipelines of a process (``headrace run``)
 """
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.spdl.adapter import SpdlAdapter
+
+libraries.adapters.append(SpdlAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"spdl.pipeline": ""}

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import sys
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.tfdata.adapter import TfDataAdapter
+
+libraries.adapters.append(TfDataAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"tensorflow": "python", "keras.src.backend.tensorflow.trainer": ""}

@@ -11,8 +11,11 @@ settings  a loader's settings, as its user would write them
 adapter   detects a DataLoader, and makes what `wrap` returns
 """
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.torch_dataloader.adapter import DataLoaderAdapter, as_instance
 from headrace.loaders.torch_dataloader.hook import record_every_loader
+
+libraries.adapters.append(DataLoaderAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {

@@ -9,7 +9,10 @@ settings    the nodes' structure and settings, as their user would write them
 
 from __future__ import annotations
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.torchdata_nodes.adapter import NodesAdapter
+
+libraries.adapters.append(NodesAdapter())
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"torchdata.nodes": ""}

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sys
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.torchrl.collectors import CollectorAdapter
 from headrace.loaders.torchrl.replay_buffers import ReplayBufferAdapter
 
 _BUFFERS = "torchrl.data.replay_buffers.replay_buffers"
 _COLLECTORS = "torchrl.collectors._base"
+
+libraries.adapters += [CollectorAdapter(), ReplayBufferAdapter()]
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {_BUFFERS: "", _COLLECTORS: ""}

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import sys
 
+from headrace.loaders.kit import libraries
 from headrace.loaders.webdataset.adapter import WebDatasetAdapter
+from headrace.loaders.webdataset.stages import STAGES
+
+libraries.adapters.append(WebDatasetAdapter())
+libraries.streams.append(STAGES)
 
 #: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"webdataset": "pipeline.py"}

@@ -7,7 +7,7 @@ from typing import Any
 from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
-from headrace.loaders.webdataset.stages import STAGES, parameters_of, shards_of
+from headrace.loaders.webdataset.stages import parameters_of, shards_of
 from headrace.results.loader_model import LoaderModel
 
 
@@ -15,7 +15,6 @@ class WebDatasetAdapter(Adapter):
     """A ``DataPipeline``: ``WebDataset``, ``WebLoader`` and what is made of them."""
 
     libraries = ("webdataset",)
-    stages = STAGES
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("webdataset.pipeline", "DataPipeline")) else 0
