@@ -1,20 +1,15 @@
 // Parking a thread that `pthread_exit` is about to unwind.
 //
-// glibc unwinds the thread by an exception that no C++ code threw. libstdc++ has a name for it. libc++, with which the
-// portable wheels are built, has none, and its `catch (...)` does not see it: there only destructors run.
+// glibc unwinds the thread by an exception that no C++ code threw. A destructor sees it. `catch` must not: the C++
+// runtimes end the process where a foreign exception is caught inside a handler of another one, and libc++, with which
+// the portable wheels are built, has no name for it.
 #pragma once
 
 #include <chrono>
-#include <thread>
-#include <utility>
-#include <version>  // says which library this is
-
-#ifdef _LIBCPP_VERSION
 #include <exception>
+#include <thread>
 #include <type_traits>
-#else
-#include <cxxabi.h>
-#endif
+#include <utility>
 
 namespace headrace::python {
 
@@ -23,17 +18,18 @@ namespace headrace::python {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(24));
 }
 
-/// What `call` returns. Where the thread is unwound meanwhile, it is parked instead. Free, or nearly so, where nothing
-/// is thrown.
-template <class Call>
+/// Whether C++ exceptions may leave a call. One that throws none may also be made while an exception is on its way,
+/// in a destructor.
+enum class Throws { nothing, exceptions };
+
+/// What `call` returns. Where the thread is unwound meanwhile, it is parked instead. Free where nothing is thrown.
+template <Throws kThrows = Throws::exceptions, class Call>
 decltype(auto) parked_when_unwound(Call&& call) {
-#ifdef _LIBCPP_VERSION
   struct Unwound {
-    int thrown = std::uncaught_exceptions();
     bool returned = false;
     // An exception that C++ code threw is counted while it leaves `call`; a forced unwinding is not.
     ~Unwound() {
-      if (!returned && std::uncaught_exceptions() == thrown) park();
+      if (!returned && (kThrows == Throws::nothing || std::uncaught_exceptions() == 0)) park();
     }
   } unwound;
   if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {
@@ -44,13 +40,6 @@ decltype(auto) parked_when_unwound(Call&& call) {
     unwound.returned = true;
     return result;
   }
-#else
-  try {
-    return std::forward<Call>(call)();
-  } catch (const abi::__forced_unwind&) {
-    park();
-  }
-#endif
 }
 
 }  // namespace headrace::python

@@ -12,15 +12,15 @@ bool interpreter_is_ending() noexcept {
 
 PyGILState_STATE take_lock() noexcept {
   if (PyGILState_Check() == 0 && interpreter_is_ending()) park();
-  return calling_python([] { return PyGILState_Ensure(); });
+  return parked_when_unwound<Throws::nothing>([] { return PyGILState_Ensure(); });
 }
 
 void give_lock_back(PyGILState_STATE state) noexcept {
-  calling_python([state] { PyGILState_Release(state); });
+  parked_when_unwound<Throws::nothing>([state] { PyGILState_Release(state); });
 }
 
 void take_lock_again(PyThreadState* thread) noexcept {
-  calling_python([thread] { PyEval_RestoreThread(thread); });
+  parked_when_unwound<Throws::nothing>([thread] { PyEval_RestoreThread(thread); });
 }
 
 }  // namespace headrace::python

@@ -2,7 +2,7 @@
 //
 // Once the interpreter has begun to end, CPython gives the lock to no other thread: up to 3.13 it ends a
 // thread that asks for it by `pthread_exit`, which unwinds the thread's C++ frames, and from 3.14 on it lets
-// the thread hang. Unwinding is fatal: destructors may not unwind, `catch (...)` may not swallow it, and
+// the thread hang. Unwinding is fatal: destructors may not unwind, `catch` may not swallow it, and
 // frames that hold Python objects would drop them without the lock. So no thread of ours is unwound: it is
 // parked where it asked for the lock, until the process is gone. For the same reason whatever a thread uses
 // without the lock must stay alive on that thread's own stack; Python's objects are destroyed meanwhile.

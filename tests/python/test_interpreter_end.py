@@ -127,3 +127,25 @@ def test_a_thread_that_an_exit_handler_waits_for_comes_to_its_end(tmp_path: Path
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "joined\n", "")
+
+
+def test_a_thread_is_parked_while_it_raises_a_bodys_error(tmp_path: Path) -> None:
+    # The handler runs last: Headrace's own, which ends the passes that run, is over by then.
+    code = "import atexit\natexit.register(lambda: (over.set(), raising.wait()))\n" + PREAMBLE
+    code += textwrap.dedent("""
+        from headrace.pipeline import _errors
+        over, raising = threading.Event(), threading.Event()
+        def raises_for_ever(*of):
+            raising.set()
+            while True:
+                pass
+        _errors.raise_operator_error = raises_for_ever
+        def iterate():
+            over.wait()
+            list(hr.source([0]).map(lambda x: 1 // x))
+        threading.Thread(target=iterate, daemon=True).start()
+    """)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -41,7 +41,7 @@ class Item {
       const LockTaken taken;
       Py_DECREF(object_);
     } else if (!ending) {
-      calling_python([this] { Py_DECREF(object_); });
+      parked_when_unwound<Throws::nothing>([this] { Py_DECREF(object_); });
     }
   }
 
