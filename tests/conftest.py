@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +25,9 @@ __all__ = ["compare", "scripts", "tune"]  # fixtures
 # Tests run side by side: threads of a library's pool that wait for each other on busy cores take minutes.
 for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(pool, "1")
+
+# Kept between runs, as a user's is: the demo's images are made once.
+os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"headrace-tests-{os.getuid()}")
 
 #: What a launcher, a terminal or a user may have set.
 LAUNCHERS = (

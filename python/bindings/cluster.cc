@@ -38,15 +38,16 @@ std::vector<To> numbers_of(std::string_view bytes) {
   return {read.begin(), read.end()};
 }
 
-/// Rank, stage, and the columns step, total_s, own_s.
-using RankColumns = std::vector<std::tuple<std::int64_t, std::int64_t, py::bytes, py::bytes, py::bytes>>;
+/// Rank, stage, the columns step, total_s, own_s, and input_s.
+using RankColumns =
+    std::vector<std::tuple<std::int64_t, std::int64_t, py::bytes, py::bytes, py::bytes, double>>;
 
 std::vector<cluster::RankSteps> ranks_of(const RankColumns& columns) {
   std::vector<cluster::RankSteps> ranks;
   ranks.reserve(columns.size());
-  for (const auto& [rank, stage, step, total_s, own_s] : columns) {
+  for (const auto& [rank, stage, step, total_s, own_s, input_s] : columns) {
     ranks.push_back({rank, numbers_of<std::int64_t, std::int64_t>(step), numbers_of<double, float>(total_s),
-                     numbers_of<double, float>(own_s), stage});
+                     numbers_of<double, float>(own_s), stage, input_s});
   }
   return ranks;
 }

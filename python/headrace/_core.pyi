@@ -1169,8 +1169,9 @@ def job_operations(
     As declared in analysis/device/job_operations.h.
     """
 
-#: Rank, stage, and its columns in memory: steps as int64, step times and own times in seconds as float32.
-_RankColumns = Sequence[tuple[int, int, bytes, bytes, bytes]]
+#: Rank, stage, its columns in memory (steps as int64, step times and own times in seconds as float32), and
+#: the shortest step in seconds that its input allows.
+_RankColumns = Sequence[tuple[int, int, bytes, bytes, bytes, float]]
 
 def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
     """The verdict on a job, as declared in analysis/cluster/slow_ranks.h.

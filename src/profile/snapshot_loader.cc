@@ -44,7 +44,6 @@ void add_up(States& to, double seconds, const States& from) {
   to.busy += from.busy * seconds;
   to.blocked_in += from.blocked_in * seconds;
   to.blocked_out += from.blocked_out * seconds;
-  to.idle += from.idle * seconds;
 }
 
 /// Latency of two sets of calls: counts and means exactly, quantiles by weight.
@@ -59,16 +58,18 @@ Latency joined(const Latency& a, const Latency& b) {
 
 void join(WorkerProfile& to, const WorkerProfile& from) {
   constexpr std::size_t kSlowest = 8;
-  // Shares are of each epoch's own time: busy seconds tell how long that was.
-  const auto present = [](const WorkerProfile& row) {
+  // Both rows' shares are of the whole loop, in which the worker of another epoch was not there: busy seconds
+  // give its length.
+  const auto loop_s = [](const WorkerProfile& row) {
     return row.states.busy > 0 ? row.busy_s / row.states.busy : 0.0;
   };
   States states;
-  add_up(states, present(to), to.states);
-  add_up(states, present(from), from.states);
-  const double all = present(to) + present(from);
+  add_up(states, loop_s(to), to.states);
+  add_up(states, loop_s(from), from.states);
+  const double worked = states.busy + states.blocked_in + states.blocked_out;
+  const double all = std::max({loop_s(to), loop_s(from), worked});
   if (all > 0)
-    to.states = {states.busy / all, states.blocked_in / all, states.blocked_out / all, states.idle / all};
+    to.states = {states.busy / all, states.blocked_in / all, states.blocked_out / all, 1 - worked / all};
   to.pid = from.pid;
   to.tid = from.tid;
   to.alive = from.alive;

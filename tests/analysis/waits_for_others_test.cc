@@ -152,6 +152,9 @@ TEST(StartUp, ASamplerThatDrawsTheWholeOrderIsNamed) {
   profile.epochs = 3;
   profile.startup.first_batch_s = 5;
   profile.startup.later_epochs_s = 10;
+  // First batches that have to be made in any case: workers that stay would save nothing.
+  EXPECT_TRUE(diagnose(profile).advice.empty());
+  profile.startup.worker_start_s = 4.5;
   EXPECT_EQ(diagnose(profile).advice.front().parameter, "persistent_workers");
   profile.settings.push_back({"first_draw", "WeightedRandomSampler 4.8"});
   const Diagnosis diagnosis = diagnose(profile);

@@ -19,12 +19,19 @@ from device_traces import TraceWriter
 from headrace.cluster import _summary
 from headrace.cluster._files import RankFiles, find_ranks
 from headrace.cluster._merge import Merged, merge
+from headrace.cluster._summary import default_cache
 from headrace.errors import UsageError
 from headrace.show.cli import main
 from test_ranks import record_rank
 
 STEPS = 12
 TRANSFER_US = 100
+
+
+def kept_in(job: Path) -> Path:
+    folder = default_cache(str(job))
+    assert folder is not None
+    return folder
 
 
 def rank_trace(rank: int, own_us: list[dict[str, float]], latest_us: list[float]) -> TraceWriter:
@@ -232,11 +239,11 @@ class TestWhatIsKept:
         again = hr.Cluster.load(slow_input, second)
         assert (first.calls, second.calls) == (4, 0)
         assert again.to_json() == cluster.to_json()
-        assert sorted(path.suffix for path in (slow_input / ".headrace-cluster").iterdir()) == [".json"] * 4
+        assert sorted(path.suffix for path in kept_in(slow_input).iterdir()) == [".json"] * 4
 
     def test_a_rank_that_changed_is_read_again(self, slow_input: Path, tmp_path: Path) -> None:
         hr.Cluster.load(slow_input, cache=tmp_path / "kept")
-        assert not (slow_input / ".headrace-cluster").exists()
+        assert not kept_in(slow_input).exists()
         other = write_job(tmp_path / "other", {1: {"compute": 300}})
         shutil.copy(other / "rank1.json.gz", slow_input / "rank1.json.gz")
         engine = Counting()
@@ -258,7 +265,7 @@ class TestWhatIsKept:
     @pytest.mark.parametrize("content", [b"", b"{}", b"headrace-summary 2 x 0\n{}", b"\xff" * 100])
     def test_a_damaged_summary_is_made_again(self, slow_input: Path, content: bytes) -> None:
         before = hr.Cluster.load(slow_input).to_json()
-        for path in (slow_input / ".headrace-cluster").iterdir():
+        for path in kept_in(slow_input).iterdir():
             path.write_bytes(content)
         engine = Counting()
         assert hr.Cluster.load(slow_input, engine).to_json() == before
@@ -353,7 +360,7 @@ class TestDamage:
             loads = [threads.submit(hr.Cluster.load, slow_input, Counting()) for _ in range(4)]
             said = {load.result().to_json() for load in loads}
         assert len(said) == 1
-        assert sorted(path.suffix for path in (slow_input / ".headrace-cluster").iterdir()) == [".json"] * 4
+        assert sorted(path.suffix for path in kept_in(slow_input).iterdir()) == [".json"] * 4
 
 
 class TestEngines:

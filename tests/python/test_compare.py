@@ -109,3 +109,30 @@ def test_check_needs_something_to_check(runs: dict[str, Path]) -> None:
     done = run("check", runs["before"])
     assert done.exit_code == 2
     assert "--baseline" in done.output
+
+
+@pytest.mark.parametrize(
+    ("loader", "its", "names", "paired"),
+    [
+        ("A at t.py:10", ["A at t.py:10", "A at t.py:11"], ["A at t.py:12", "A at t.py:11"], "A at t.py:11"),
+        ("A at t.py:11", ["A at t.py:10", "A at t.py:11"], ["A at t.py:12", "A at t.py:11"], "A at t.py:12"),
+        ("A at t.py:10", ["A at t.py:10", "V at t.py:11"], ["V at x.py:3", "A at x.py:9"], "A at x.py:9"),
+        ("train", ["train", "valid"], ["valid", "train"], "train"),
+        ("A at t.py:10", ["A at t.py:10"], ["Cured at t.py:10"], "Cured at t.py:10"),
+        ("A at t.py:10", ["A at t.py:10"], ["B at t.py:10", "C at t.py:11"], None),
+        ("A at t.py:10", ["A at t.py:10", "V at t.py:11"], ["V at t.py:10"], None),
+    ],
+    ids=["a line more", "the second one", "a renamed file", "names", "a cured loader", "none", "another one"],
+)
+def test_loaders_are_paired_by_class_and_order(
+    loader: str, its: list[str], names: list[str], paired: str | None
+) -> None:
+    assert comparison_module.counterpart(loader, its, names) == paired
+
+
+def test_without_a_loader_like_it_nothing_is_compared(runs: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("other", "another"):
+        list(hr.wrap([1, 2], name=name, run=tmp_path / "run"))
+    result = run("compare", runs["before"], tmp_path / "run")
+    assert result.exit_code == 2
+    assert "no loader like train" in result.output

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
+from headrace.cluster._summary import default_cache
 from headrace.show.cli import main
 
 SCRIPT = """
@@ -46,6 +47,12 @@ with hr.session(run=sys.argv[1]):
         evaluate(hr.wrap(items("val", 20, 0.02), name="val"))
 print(json.dumps(waited))
 """
+
+
+def kept_in(job: Path) -> Path:
+    folder = default_cache(str(job))
+    assert folder is not None
+    return folder
 
 
 def record(folder: Path, wait_s: float, steps: int = 20) -> tuple[Path, float]:
@@ -161,7 +168,7 @@ def test_a_second_call_reads_only_what_changed(
 def test_damaged_summaries_are_made_again(fleet: tuple[Path, float, int]) -> None:
     root, _, _ = fleet
     loaded = hr.Fleet.load(root)
-    kept = sorted((root / ".headrace-cluster").iterdir())
+    kept = sorted(kept_in(root).iterdir())
     assert len(kept) == 18
     kept[0].write_bytes(b"")
     kept[1].write_bytes(kept[1].read_bytes()[:-5])
@@ -173,7 +180,8 @@ def test_damaged_summaries_are_made_again(fleet: tuple[Path, float, int]) -> Non
 
 def test_a_folder_that_takes_no_summaries(fleet: tuple[Path, float, int]) -> None:
     root, _, _ = fleet
-    (root / ".headrace-cluster").write_text("a file in its place, which holds for root, too")
+    kept_in(root).parent.mkdir(parents=True, exist_ok=True)
+    kept_in(root).write_text("a file in its place, which holds for root, too")
     before = sorted(root.rglob("*"))
     loaded = hr.Fleet.load(root)
     assert len(loaded) == 18

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
+from headrace.cluster._summary import default_cache
 from headrace.common.folder_files import open_file, read_file, replace_file, start_of
 from headrace.common.plain import error_line, plain, typed_error_line, without_secrets
 
@@ -172,7 +173,8 @@ def test_a_cluster_does_not_wait_for_its_kept_summaries(
     for rank in range(2):
         shutil.copytree(recorded, tmp_path / "job" / f"rank{rank}")
     first = headrace("cluster", tmp_path / "job")
-    kept = tmp_path / "job" / ".headrace-cluster"
+    kept = default_cache(str(tmp_path / "job"))
+    assert kept is not None
     summaries = list(kept.iterdir())
     assert len(summaries) == 2
     for path in summaries:
@@ -360,3 +362,18 @@ def test_files_of_a_run_follow_no_link(tmp_path: Path) -> None:
         os.chown(run, 65534, 65534)
         with pytest.raises(PermissionError, match="another user"):
             replace_file(str(written), "again")
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    def count() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    make_pipe(tmp_path / "pipe")
+    before = count()
+    replace_file(str(tmp_path / "file"), "text")
+    with pytest.raises(UnicodeEncodeError):
+        replace_file(str(tmp_path / "file"), "\ud800")
+    with pytest.raises(hr.FormatError):
+        open_file(tmp_path / "pipe")
+    assert read_file(tmp_path / "file", 100) == b"text"
+    assert count() == before

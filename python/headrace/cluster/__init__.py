@@ -79,9 +79,9 @@ class Cluster(HasPage):
 
         ``path``: a folder or a URL that fsspec opens. ``executor``: where ranks are read (default: a pool of
         processes, which do not import the script). ``cache``: where summaries are kept; default:
-        ``.headrace-cluster`` in the folder, nowhere behind a URL. ``stages``: the ranks of each stage of the
-        pipeline, in lists or as "0-7", "0-56/8"; default: as the traces' process groups say. ``progress`` is
-        called with the ranks that are done and all of them.
+        the user's cache folder, nowhere behind a URL. ``stages``: the ranks of each stage of the pipeline,
+        in lists or as "0-7", "0-56/8"; default: as the traces' process groups say. ``progress`` is called
+        with the ranks that are done and all of them.
 
         A rank that is missing, damaged or cut off is listed, in `read_errors` or `missing`. Raises Error if
         no rank is found or none can be read, UsageError for stages that are not those of the ranks.
@@ -91,7 +91,7 @@ class Cluster(HasPage):
             listed(stages)  # before the ranks are read
             given = tuple(one if isinstance(one, str) else tuple(one) for one in stages)
             found.ranks = [replace(one, stages=given) for one in found.ranks]
-        kept = Cache(Path(cache) if cache is not None else _summary.beside(os.fspath(path)))
+        kept = Cache(Path(cache) if cache is not None else _summary.default_cache(os.fspath(path)))
         parts: dict[str, _merge.Merged] = {}
         read_errors: list[tuple[str, str]] = []
         stamps: dict[str, str | None] = {}
@@ -135,11 +135,12 @@ class Cluster(HasPage):
         return [rank for rank, summary in self._ranks.items() if summary.get("running")]
 
     @cached_property
-    def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
+    def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
         columns = []
         for rank, summary in self._ranks.items():
             parts = [_summary.unpacked(summary["steps"].get(name)) for name in ("step", "total", "own")]
-            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
+            demand_s = float(summary.get("demand_s", 0.0))
+            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2], demand_s))
         return columns
 
     @cached_property
@@ -148,12 +149,13 @@ class Cluster(HasPage):
         return _core.in_step(self._recorded_columns)
 
     @cached_property
-    def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
+    def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
         """Of recordings, which do not show waits for others, whole steps if the ranks are not in step."""
-        return [
-            (rank, stage, step, total, own if self._in_step or not self._is_recording(rank) else total)
-            for rank, stage, step, total, own in self._recorded_columns
-        ]
+        columns = []
+        for rank, stage, step, total, own, demand_s in self._recorded_columns:
+            waits = own if self._in_step or not self._is_recording(rank) else total
+            columns.append((rank, stage, step, total, waits, demand_s))
+        return columns
 
     def _is_recording(self, rank: int) -> bool:
         return bool(self._ranks[rank]["source"] == "segment")

@@ -97,6 +97,10 @@ def diagnose(
             f"No rank is slow: the mean steps of {counted(len(ranks), 'rank')} differ by "
             f"{seconds(judged['spread_s'])} (standard deviation) of {seconds(judged['step_s'])}."
         )
+        waiting = [cause_of(summary, [], 0.0) for summary in ranks.values() if summary.get("diagnosis")]
+        if waiting and all(cause.resource == "input" for cause in waiting):
+            result.summary += " Each of them waits for its own input."
+            result.advice = [f"on every rank: {text}" for text in waiting[0].cure]
     elif verdict == "pauses":
         _add_pauses(result, int(judged["pausing_ranks"]), len(ranks))
     else:

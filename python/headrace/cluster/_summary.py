@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import tempfile
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ from headrace import _core
 from headrace.cluster._files import RankFiles, Summarised, fetch
 from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
+from headrace.common.folder_files import user_cache
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error
 from headrace.traces import files as _trace_files
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.results.data import Diagnosis
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 7
+VERSION = 8
 #: Newest steps that are kept; a segment has no more.
 MAX_STEPS = 512
 _MAX_KERNELS = 40
@@ -166,6 +168,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
         ),
         parts=known,
         histogram=histogram(totals),
+        demand_s=max((float(op["demand_s"]) for op in profile["operators"]), default=0.0),
         diagnosis={
             "kind": diagnosis.kind,
             "operator": diagnosis.operator,
@@ -316,11 +319,20 @@ def decoded(content: bytes) -> dict[str, Any] | None:
 
 def kept_name(files: Summarised) -> str:
     """The file name under which a summary is kept."""
+    return _hashed(files.identity) + ".json"
+
+
+def _hashed(text: str) -> str:
     import hashlib
 
-    return hashlib.sha256(files.identity.encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
 
 
-def beside(path: str) -> Path | None:
-    """Where summaries are kept unless the user says so: a hidden folder in the job's. None behind a URL."""
-    return None if _trace_files.is_url(path) else Path(path) / ".headrace-cluster"
+def default_cache(path: str) -> Path | None:
+    """Where summaries of a job's folder are kept unless the user says so; None behind a URL.
+
+    In this user's cache: reading changes nothing in the folder.
+    """
+    if _trace_files.is_url(path):
+        return None
+    return Path(user_cache("cluster", _hashed(os.path.realpath(path))))

@@ -61,8 +61,7 @@ class Fleet(HasPage):
 
         A job is a folder with ``rank*.hrseg``, or one with such folders ``rank0``, ``rank1``, ... in it.
         ``executor``: where jobs are read (default: a pool of processes, which do not import the script).
-        ``cache``: where summaries are kept; default: ``.headrace-cluster`` in the folder, nowhere behind a
-        URL.
+        ``cache``: where summaries are kept; default: the user's cache folder, nowhere behind a URL.
         ``price_per_hour``: of one accelerator, in any currency. ``progress`` is called with the jobs that
         are read and all that have to be.
 
@@ -73,7 +72,9 @@ class Fleet(HasPage):
             raise UsageError(f"price per hour: a number from 0 on, not {price_per_hour}")
         jobs, notes = _fleet_jobs.find_jobs(path)
         folder = (
-            Path(cache) if cache is not None else _summary.beside(os.fspath(path).removeprefix("file://"))
+            Path(cache)
+            if cache is not None
+            else _summary.default_cache(os.fspath(path).removeprefix("file://"))
         )
         kept = Cache(folder, _fleet_jobs.decoded)
         known = {job.path: kept.read(job) for job in jobs}

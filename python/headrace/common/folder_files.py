@@ -21,6 +21,12 @@ _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_RDONLY", "O_CLOEXEC", "O_NONBL
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
+def user_cache(*names: str) -> str:
+    """A path in this user's cache folder of Headrace, which may not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")  # noqa: PTH111, PTH118
+    return os.path.join(base, "headrace", *names)  # noqa: PTH118
+
+
 def open_file(path: str | os.PathLike[str], follow: bool = True) -> BinaryIO:
     """The file, open for reading. Raises FormatError with the reason for anything that is no regular file.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from headrace import _core
@@ -152,7 +152,51 @@ def compare(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> Comparison:
     mean is compared and whose differences widen the interval. Raises UsageError for an empty list, and what
     `Report.load` raises.
     """
-    return Comparison(_reports(a), _reports(b), side_names(a, b))
+    first = _reports(a)
+    return Comparison(first, _reports(b, first[0]), side_names(a, b))
+
+
+def counterpart(loader: str, its: Sequence[str], names: Sequence[str]) -> str | None:
+    """The one of a run's loaders ``names`` that is ``loader`` of another run, which has ``its`` loaders.
+
+    `headrace run` names a loader by its dataset's class, the file and the line, and lines move: alike are
+    loaders of one class in one file, else of one class, in the order of their lines. Where both runs have
+    one loader, these are compared. None: there is none like it.
+    """
+    for like in (_without_line, _without_place):
+        here, there = (
+            sorted((one for one in side if like(one) == like(loader)), key=_line) for side in (its, names)
+        )
+        if loader in here and here.index(loader) < len(there):
+            return there[here.index(loader)]
+    return names[0] if len(its) == len(names) == 1 else None
+
+
+def _without_line(loader: str) -> str:
+    name, colon, line = loader.rpartition(":")
+    return name if colon and line.isdigit() else loader
+
+
+def _without_place(loader: str) -> str:
+    return _without_line(loader).rpartition(" at ")[0] or loader
+
+
+def _line(loader: str) -> int:
+    line = loader.rpartition(":")[2]
+    return int(line) if line.isdigit() else 0
+
+
+def like_it(first: Report, load: Callable[[str | None], Report]) -> Report:
+    """The report of another run on the loader that is the first one's; ``load`` loads a loader by its name.
+
+    Raises UsageError where that run has none like it.
+    """
+    second = load(None)
+    name = counterpart(first.loader, first.loaders, second.loaders)
+    if name is None:
+        there = ", ".join(second.loaders)
+        raise UsageError(f"the other run has no loader like {first.loader}: name one of its own ({there})")
+    return second if name == second.loader else load(name)
 
 
 def side_names(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> tuple[str, str]:
@@ -163,8 +207,21 @@ def side_names(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> tuple[str,
     return (first, second) if first and second and first != second else ("A", "B")
 
 
-def _reports(side: Side | Sequence[Side]) -> list[Report]:
+def _reports(side: Side | Sequence[Side], like: Report | None = None) -> list[Report]:
+    """A run that is loaded here gives its loader like the one of ``like``, else the one that waited most."""
     sides: Sequence[Side] = [side] if isinstance(side, (Report, str, os.PathLike)) else side
     if not sides:
         raise UsageError("a comparison needs at least one run on each side")
-    return [each if isinstance(each, Report) else Report.load(each) for each in sides]
+    reports: list[Report] = []
+    for each in sides:
+        if isinstance(each, Report):
+            reports.append(each)
+        elif like is None:
+            reports.append(Report.load(each))
+        else:
+            reports.append(like_it(like, partial(_loaded, each)))
+    return reports
+
+
+def _loaded(path: str | os.PathLike[str], loader: str | None) -> Report:
+    return Report.load(path, loader=loader)

@@ -267,15 +267,16 @@ def _joined(parts: list[BudgetPart]) -> list[BudgetPart]:
 
 def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.SegmentImage) -> None:
     """What each large part's cure would save of this run."""
+    trains = any(part.part == "steps" for part in parts)  # else the program is an inference
     for part in parts:
         if part.share < _WORTH_IT or part.cure:
             continue
         loop = loops.get(part.loader or "") if part.part in ("startup", "evaluation") else None
-        start = None if loop is None else _starts_again(loop, image)
-        if loop is not None and start is not None and loop.first_s >= _RESTARTS * part.seconds:
+        start, each_s = ("", 0.0) if loop is None else _starts_again(loop, image)
+        if loop is not None and start and each_s * loop.times >= _RESTARTS * part.seconds:
             part.cure = start
-            part.saves_s = loop.first_s * (loop.times - 1) / loop.times
-        elif part.part == "evaluation" and part.times > 1:
+            part.saves_s = each_s * (loop.times - 1)
+        elif part.part == "evaluation" and part.times > 1 and trains:
             part.cure = f"evaluate half as often, or on half of the batches ({part.function or part.loader})"
             part.saves_s = part.seconds / 2
         elif part.part == "checkpoints" and part.times > 1:
@@ -289,15 +290,22 @@ def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.Segme
             part.saves_s = part.seconds / 2
 
 
-def _starts_again(loop: Loops, image: _core.SegmentImage) -> str | None:
-    """What keeps a loader's workers from starting anew in each epoch; None if nothing does."""
-    if loop.times < 2:
-        return None
-    settings = json.loads(image.profile_json(loop.index)).get("settings", {})
+def _starts_again(loop: Loops, image: _core.SegmentImage) -> tuple[str, float]:
+    """What keeps a loader's workers from starting anew in each epoch, and what one start costs.
+
+    That is from the start to a worker's first request; a first batch has to be made in any case. "": nothing
+    does.
+    """
+    profile = json.loads(image.profile_json(loop.index)) if loop.times > 1 else {}
+    settings = profile.get("settings", {})
     if settings.get("num_workers", "0") == "0":
-        return None
+        return "", 0.0
+    start_s = float(profile["startup"]["worker_start_s"])
     if loop.made > 1:
-        return f"make the loader {loop.name} once, before the first epoch, with persistent_workers=True"
+        return (
+            f"make the loader {loop.name} once, before the first epoch, with persistent_workers=True",
+            start_s,
+        )
     if settings.get("persistent_workers") != "False":
-        return None
-    return f"persistent_workers=True for {loop.name}: its workers start {loop.times} times"
+        return "", 0.0
+    return f"persistent_workers=True for {loop.name}: its workers start {loop.times} times", start_s

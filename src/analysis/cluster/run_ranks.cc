@@ -13,6 +13,7 @@ namespace headrace::analysis::cluster {
 RankSteps RunRanks::steps_of(const profile::Profile& profile) {
   RankSteps result;
   result.rank = profile.rank;
+  result.input_s = profile::rank_figures(profile).demand_s;
   const auto& samples = profile.sink.sequence;
   auto step = static_cast<std::int64_t>(profile.sink.steps) - static_cast<std::int64_t>(samples.size());
   for (const auto& sample : samples) {

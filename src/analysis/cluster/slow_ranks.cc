@@ -207,6 +207,28 @@ class Judge {
     result_.spread_s = spread_of(std::move(all));
   }
 
+  static double longest_input_s(std::span<const RankSteps> ranks, const std::vector<bool>& counts) {
+    double input_s = 0;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (counts[rank]) input_s = std::fmax(input_s, ranks[rank].input_s);
+    }
+    return input_s;
+  }
+
+  /// The rank waits for its input, which is as fast as that of the ranks that count: these wait for each other.
+  bool has_input_of_others(std::span<const RankSteps> ranks, const std::vector<bool>& counts,
+                           std::size_t rank) const {
+    const double own_s = ranks[rank].input_s;
+    return own_s > 0 && own_s <= (1 + thresholds_.least_late) * longest_input_s(ranks, counts);
+  }
+
+  /// Share of the job's step that ends without `lost_s`; the inputs of the ranks that count allow no more.
+  double gain_of(double lost_s, std::span<const RankSteps> ranks, const std::vector<bool>& counts) const {
+    if (result_.step_s <= 0) return 0;
+    const double most = std::max(0.0, 1 - longest_input_s(ranks, counts) / result_.step_s);
+    return std::clamp(lost_s / result_.step_s, 0.0, most);
+  }
+
   void describe_slow(std::span<const RankSteps> ranks, std::size_t count, double middle, double spread) {
     std::vector<bool> counts(matrix_.ranks, true);
     const double now_s = mean_of_latest(matrix_, counts, begin_);
@@ -220,7 +242,7 @@ class Judge {
       SlowRank& slow = result_.slow.back();
       slow.margin =
           spread > 0 ? (slow.mean_late_s - middle) / spread : std::numeric_limits<double>::infinity();
-      slow.gain_share = result_.step_s > 0 ? (now_s - left_s) / result_.step_s : 0;
+      slow.gain_share = has_input_of_others(ranks, counts, rank) ? 0 : gain_of(now_s - left_s, ranks, counts);
     }
     drop_what_adds_nothing();
     result_.gain_share = result_.slow.back().gain_share;
@@ -287,10 +309,11 @@ class Judge {
     std::vector<double> latest(width, 0), normal(width, 0);
     for (std::size_t rank = 0; rank < matrix_.ranks; ++rank) {
       bool pauses = false;
+      const bool now_and_then = result_.ranks[rank].late_share < thresholds_.steady_share;
       const auto late = matrix_.late_of(rank);
       for (std::size_t step = 0; step < width; ++step) {
         latest[step] = std::fmax(latest[step], late[step]);
-        if (late[step] > late_from_s(step)) {
+        if (now_and_then && late[step] > late_from_s(step)) {
           pauses = true;
         } else {
           normal[step] = std::fmax(normal[step], late[step]);
@@ -301,13 +324,14 @@ class Judge {
     double lost_s = 0;
     for (std::size_t step = 0; step < width; ++step) lost_s += latest[step] - normal[step];
     lost_s /= static_cast<double>(width);
-    if (result_.step_s <= 0 || lost_s < thresholds_.least_gain * result_.step_s) {
+    const double gain = gain_of(lost_s, ranks, std::vector<bool>(matrix_.ranks, true));
+    if (gain < thresholds_.least_gain) {
       result_.pausing_ranks = 0;
       return;
     }
     if (is_of_one_rank(ranks)) return;
     result_.verdict = JobVerdict::pauses;
-    result_.gain_share = lost_s / result_.step_s;
+    result_.gain_share = gain;
   }
 
   /// Whether nearly all late steps are of one rank; that one is slow now and then.

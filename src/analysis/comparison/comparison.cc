@@ -24,6 +24,8 @@ using Profiles = std::span<const profile::Profile>;
 using Reads = std::function<Mean(const profile::Profile&)>;
 
 constexpr double kWorthAWord = 0.02;
+/// An interval from less than a tenth of the ratio to more than ten times it: logarithm of ten.
+constexpr double kTellsNothing = 2.3;
 /// Foreign load from which on a difference may be the neighbours'.
 constexpr double kNeighbours = 0.05;
 /// Steps in one of the stretches that the recorded sequence of a run without windows is cut into.
@@ -77,21 +79,16 @@ Mean mean_of(Profiles runs, const Reads& reads) {
 
 ComparedFigure figure_of(const Mean& a, const Mean& b) {
   ComparedFigure figure{.a = a.value, .b = b.value};
-  if (a.value <= 0 || b.value <= 0) {
-    figure.low = 0;
-    figure.high = std::numeric_limits<double>::infinity();
-    return figure;
-  }
-  figure.ratio = b.value / a.value;
-  if (!a.known() || !b.known()) {
-    figure.high = std::numeric_limits<double>::infinity();
-    return figure;
-  }
+  figure.low = 0;
+  figure.high = std::numeric_limits<double>::infinity();
+  if (a.value > 0 && b.value > 0) figure.ratio = b.value / a.value;
+  if (!a.known() || !b.known()) return figure;
   const double variance = a.spread * a.spread + b.spread * b.spread;
   // Welch and Satterthwaite: the degrees of freedom of a sum of two spreads.
   const auto fourth = [](const Mean& mean) { return std::pow(mean.spread, 4) / mean.degrees; };
   const double degrees = variance > 0 ? variance * variance / (fourth(a) + fourth(b)) : a.degrees;
   const double off = t_of_99_percent(degrees) * std::sqrt(variance);
+  if (off > kTellsNothing) return figure;
   figure.low = figure.ratio * std::exp(-off);
   figure.high = figure.ratio * std::exp(off);
   figure.changed = (figure.low > 1 || figure.high < 1) && std::abs(figure.ratio - 1) >= kWorthAWord;
@@ -219,7 +216,11 @@ Comparison compare(std::span<const profile::Profile> a, std::span<const profile:
   found.runs_b = b.size();
   const auto part = [&](Part which) {
     return compared(a, b, [which](const profile::Profile& run) {
-      return mean_of_run(stretches_of(run, which), computes(run));
+      Mean mean = mean_of_run(stretches_of(run, which), computes(run));
+      // The report's own: stretches also have starts of workers and pauses between epochs.
+      const double steady_s = of_part(which, run.sink.step_s - run.sink.compute_s, run.sink.compute_s);
+      if (mean.known() && steady_s > 0) mean.value = steady_s;
+      return mean;
     });
   };
   found.step = part(Part::kStep);

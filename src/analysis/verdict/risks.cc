@@ -99,6 +99,14 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
   const double whole_s = started_s + profile.elapsed_s;
   if (started_s < thresholds.startup_s || started_s < thresholds.startup_share * whole_s) return std::nullopt;
   const FirstDraw draw = first_draw_of(profile, started_s);
+  const double workers_s = profile.startup.worker_start_s * static_cast<double>(profile.epochs);
+  const std::string cure =
+      2 * workers_s >= started_s
+          ? "workers that stay between epochs" +
+                named(parameter_of(profile, profile::Quantity::keeps_workers)) + ", fewer imports in workers"
+          : "workers that stay would save little, their starts took " + duration(workers_s) +
+                ": an index that is loaded once, a shuffle buffer that gives its first "
+                "sample before it is full (a small initial)";
   return Risk{RiskKind::startup,
               "waiting for the first batches of " + counted(static_cast<double>(profile.epochs), "epoch") +
                   " took " + duration(started_s) + " of " + duration(whole_s) + " (" +
@@ -107,10 +115,7 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
                                         : "; " + draw.sampler + " takes " + duration(draw.seconds) +
                                               " in each of them to draw the order"),
               {{"startup_s", started_s}, {"whole_s", whole_s}},
-              draw.sampler.empty() ? "workers that stay between epochs" +
-                                         named(parameter_of(profile, profile::Quantity::keeps_workers)) +
-                                         ", fewer imports in workers, an index that is loaded once"
-                                   : cure_of(draw)};
+              draw.sampler.empty() ? cure : cure_of(draw)};
 }
 
 std::optional<Risk> gc_pause(const profile::Profile& profile, const RiskThresholds& thresholds) {

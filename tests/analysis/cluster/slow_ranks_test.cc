@@ -69,6 +69,23 @@ TEST(SlowRanks, TheRankThatTheOthersWaitForIsNamedWithItsGain) {
   EXPECT_EQ(found.ranks[4].last_share, 0);
 }
 
+// Two ranks with equal inputs meet in every step: one waits for its input, the other for it. In a draw, which.
+TEST(SlowRanks, OfRanksWithEqualInputsNoneIsSlow) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Drawn drawn(seed, 2);
+    std::vector<RankSteps> ranks = job(2, 100, [&](auto rank, auto) { return rank == 1 ? drawn(1) : 0.01; });
+    for (RankSteps& rank : ranks) rank.input_s = 0.49;
+    EXPECT_EQ(slow_ranks(ranks).verdict, JobVerdict::even) << seed;
+    // The other's input would allow two thirds of the step.
+    ranks[0].input_s = 0.33;
+    ranks[1].input_s = 0.5;
+    const SlowRanks found = slow_ranks(ranks);
+    ASSERT_EQ(found.slow.size(), 1U) << seed;
+    EXPECT_EQ(found.slow[0].rank, 1);
+    EXPECT_NEAR(found.gain_share, 1 - 0.33 / found.step_s, 1e-9);
+  }
+}
+
 TEST(SlowRanks, SinceWhichStep) {
   const SlowRanks found = slow_ranks(job(8, 60, [](auto rank, auto step) {
     return rank == 2 && step >= 37 ? 0.6 : 0.4 + 0.001 * ((rank + step) % 3);

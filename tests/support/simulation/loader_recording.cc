@@ -25,6 +25,7 @@ class LoaderRecording {
     profile.finished = true;
     profile.startup.first_batch_s = happened_.startup_s;
     profile.startup.later_epochs_s = (loader_.epochs - 1) * loader_.epoch_start_s;
+    if (loader_.epochs > 1) profile.startup.worker_start_s = loader_.epoch_start_s;
     profile.elapsed_s = elapsed_s_;
     fill_sink(profile.sink);
     if (loader_.sampler_s > 0)

@@ -24,6 +24,10 @@ struct RankSteps {
   std::vector<double> own_s;
   /// Stage of the pipeline, which is a share of the work of its own. Equal for all ranks where it is not known.
   std::int64_t stage = 0;
+  /// The shortest step that the rank's own input allows, seconds; 0 where it is not known. Of ranks that meet in
+  /// every step and have equal inputs, one waits for its input and the others for it: no step gets shorter than
+  /// the inputs of those that are left.
+  double input_s = 0;
 };
 
 /// Whether the ranks meet in every step, so that their mean steps differ by less than 5 % (of many ranks, the

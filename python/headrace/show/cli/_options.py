@@ -36,6 +36,6 @@ def reading_options(what: str) -> Callable[[Any], Any]:
         "--cache",
         type=click.Path(file_okay=False),
         metavar="DIR",
-        help=f"Where summaries of {what} are kept (default: .headrace-cluster in PATH).",
+        help=f"Where summaries of {what} are kept (default: the user's cache folder).",
     )
     return lambda command: engine(cache(command))

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from headrace.predict.comparison import Comparison, side_names
+from headrace.predict.comparison import Comparison, like_it, side_names
 from headrace.results.report import Report
 
 
@@ -40,9 +40,16 @@ def compare(a: str, b: str, loader: str | None, rank: int | None, form: str, out
 
 
 def load_both(a: str, b: str, loader: str | None, rank: int | None) -> tuple[Report, Report]:
-    """One loader of both runs, where B has one of that name."""
-    first = Report.load(a, loader=loader, rank=rank)
-    second = Report.load(b, loader=loader, rank=rank)
-    if loader is None and second.loader != first.loader and first.loader in second.loaders:
-        second = Report.load(b, loader=first.loader, rank=rank)
-    return first, second
+    """One loader of both runs, which either may have under the name ``loader``."""
+
+    def of_a(name: str | None) -> Report:
+        return Report.load(a, loader=name, rank=rank)
+
+    def of_b(name: str | None) -> Report:
+        return Report.load(b, loader=name, rank=rank)
+
+    if loader is None or loader in of_a(None).loaders:
+        first = of_a(loader)
+        return first, like_it(first, of_b)
+    second = of_b(loader)
+    return like_it(second, of_a), second

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +9,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from headrace.common.folder_files import user_cache
+
 SIZES = ((1600, 1200), (2048, 1536), (2592, 1728), (2272, 1704))  # 1.9 to 4.5 megapixels
 
 
 def image_folder(count: int) -> Path:
     """Where they lie: the user's cache, so that a second demo starts at once."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(base) / "headrace" / f"demo-jpegs-{count}"
+    folder = Path(user_cache(f"demo-jpegs-{count}"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

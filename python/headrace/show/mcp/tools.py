@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import UsageError
-from headrace.predict.comparison import Comparison
+from headrace.predict.comparison import Comparison, like_it
 from headrace.results.library import Library, Run
 from headrace.results.report import Report
 from headrace.results.summary import summary
@@ -85,9 +85,7 @@ class Tools:
         the difference is more than that.
         """
         first = self._report(a, loader, rank)
-        second = self._report(b, loader, rank)
-        if loader is None and second.loader != first.loader and first.loader in second.loaders:
-            second = self._report(b, first.loader, rank)
+        second = like_it(first, lambda name: self._report(b, name, rank))
         comparison = Comparison([first], [second])
         return {"says": comparison.headline, **_bounded("comparison", comparison.to_dict())}
 

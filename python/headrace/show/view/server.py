@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
-from headrace.predict.comparison import Comparison, side_names
+from headrace.predict.comparison import Comparison, like_it, side_names
 from headrace.results.library import Library, Run
 from headrace.results.runs_table import runs_of
 from headrace.show.view import pages
@@ -72,16 +72,15 @@ def application(library: Library) -> App:
             return _said(error_line(error))
 
     def compare(request: Request) -> Response:
-        chosen = [library.find(request.query_params.get(side, "")) for side in "ab"]
-        if chosen[0] is None or chosen[1] is None:
+        a, b = (library.find(request.query_params.get(side, "")) for side in "ab")
+        if a is None or b is None:
             return _said("choose two runs of the list, one in each column", 404)
         try:
-            first = library.state(chosen[0]).report
-            loader = first.loader if first.loader in library.state(chosen[1]).report.loaders else None
-            second = library.state(chosen[1], loader).report
+            first = library.state(a).report
+            second = like_it(first, lambda name: library.state(b, name).report)
         except Error as error:
             return _said(error_line(error))
-        names = side_names(chosen[0].name, chosen[1].name)
+        names = side_names(a.name, b.name)
         return HTMLResponse(pages.compare_page(Comparison([first], [second], names), alone))
 
     def parameters(request: Request) -> Response:

@@ -44,6 +44,11 @@ Evidence evidence_of(const Case& facts) {
   return evidence;
 }
 
+/// Pickling takes long, and it is not that of the tensors: each passes by a descriptor, in far less than its share.
+bool pickles_objects(const profile::Handoff& handoff) {
+  return handoff.pickle_cpu_s >= kSlowPickle_s * std::max(1.0, handoff.tensors / kManyTensors);
+}
+
 /// What the measured message says.
 std::vector<Advice> cures(const Case& facts) {
   std::vector<Advice> advice;
@@ -54,7 +59,8 @@ std::vector<Advice> cures(const Case& facts) {
                               memory_size(facts.profile.handoff->message_bytes) +
                               " per batch go through a pipe): tensors pass through shared memory"));
   }
-  if (facts.profile.handoff && !large && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s) {
+  const bool of_objects = facts.profile.handoff && pickles_objects(*facts.profile.handoff);
+  if (of_objects && !large) {
     advice.push_back(in_words("pickling takes " + duration(facts.profile.handoff->pickle_cpu_s) +
                               " of CPU a batch, for " + memory_size(facts.profile.handoff->message_bytes) +
                               " of objects around its tensors: return a plain dict of tensors (dict(batch) "
@@ -90,9 +96,11 @@ std::vector<Advice> cures(const Case& facts) {
     return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);
   });
   // Objects cost what they hold, however many batches they are divided into.
-  const bool of_objects = facts.profile.handoff && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s;
   if (!large && !of_objects)
-    advice.push_back(in_words("larger batches: the cost is per batch, not per item"));
+    advice.push_back(in_words("larger batches: the cost is per batch, not per item" +
+                              (many ? "; or fewer, packed tensors in each, which has " +
+                                          as_written(std::round(facts.profile.handoff->tensors)) + " now"
+                                    : std::string())));
   return advice;
 }
 

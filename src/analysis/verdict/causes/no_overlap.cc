@@ -26,7 +26,8 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
   const std::string batch = facts.loader->batch;
   for (Advice& row : rows) {
     row.text = "first return " +
-               (batch.empty() ? "plain containers of tensors" : "dict(batch) instead of the " + batch) +
+               (batch.empty() ? "fewer, packed tensors, in plain containers"
+                              : "dict(batch) instead of the " + batch) +
                " from the collate function, because pickling each batch would take " +
                duration(sampled->pickle_cpu_s) + "; then " + row.text;
   }
@@ -106,7 +107,9 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
   Advice advice =
       in_words("load in a background thread that keeps 2 batches ready" +
                std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
-  advice.code = "import headrace as hr\nloader = hr.source(loader).prefetch(2)\nfor batch in loader: ...";
+  advice.code =
+      "import headrace as hr\n# batches: what the loop iterates over now\n"
+      "for batch in hr.source(batches).prefetch(2): ...";
   advice.parameter = "prefetch";
   advice.from = 0;
   advice.to = 2;

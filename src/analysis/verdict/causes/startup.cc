@@ -5,7 +5,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Share of the start-up in later epochs below which workers that stay are not worth it.
+/// Share of the start-up that the starts of workers in later epochs must have: workers that stay save no more.
 constexpr double kEveryEpoch = 0.3;
 
 /// The parameter that would keep the workers between epochs, where they could be kept and are not; else "".
@@ -50,10 +50,11 @@ std::optional<Finding> judge_startup(const Case& facts) {
     finding.advice.push_back(in_words(cure_of(draw)));
     return finding;
   }
-  const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= kEveryEpoch * startup_s;
+  const double restarts_s = profile.startup.worker_start_s * (static_cast<double>(profile.epochs) - 1);
   const std::string parameter = keeps_workers(facts);
-  if (every_epoch && !parameter.empty()) {
-    Advice advice = in_words("keep the workers between epochs");
+  if (restarts_s > 0 && restarts_s >= kEveryEpoch * startup_s && !parameter.empty()) {
+    Advice advice = in_words("keep the workers between epochs: from start to first request they took " +
+                             duration(profile.startup.worker_start_s));
     advice.parameter = parameter;
     advice.from = false;
     advice.to = true;
