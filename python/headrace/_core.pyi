@@ -311,24 +311,6 @@ class LoopRecorder:
     def end_loop(self) -> None: ...
 
 @final
-class Relay:
-    """Moves the record of a loop from the thread that iterates to the thread that takes from its queue."""
-
-    @property
-    def loader(self) -> LoaderHandle: ...
-    def take_over(self) -> None:
-        """From now on the waits are those at the queue. The thread that iterates calls it before its put."""
-
-    def taken(self) -> None:
-        """An item left the queue; called within the queue's lock."""
-
-    def begin_wait(self, level: int) -> None:
-        """A get begins, with ``level`` items in the queue."""
-
-    def end_wait(self) -> None:
-        """The get returned an item. One that raised is not told: the next get continues the wait."""
-
-@final
 class DeliveryWriter:
     """Events of a worker process for the training process: when it took, made and sent each batch."""
 

@@ -23,7 +23,6 @@ MODULES = {
     "keras": "tfdata",
     "litdata": "litdata",
     "mindspore": "mindspore",
-    "monai": "monai",
     "nnunetv2": "batchgenerators",
     "nvidia.dali": "dali",
     "ray.data": "ray_data",
