@@ -32,7 +32,6 @@ MODULES = {
     "torch.utils.data": "torch_dataloader",
     "torch_geometric": "torch_geometric",
     "torchdata": "torchdata_nodes",
-    "torchrl": "torchrl",
     "webdataset": "webdataset",
 }
 
