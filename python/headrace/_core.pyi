@@ -649,9 +649,6 @@ def array_statistics(
     each row, rows with numbers that are not finite, rows of one value. The memory must stay."""
 
 def row_hashes(address: int, rows: int, row_bytes: int, salt: int) -> list[int]: ...
-def padding(address: int, dtype: str, rows: int, row_size: int) -> tuple[int, float, int]:
-    """Value, share of the elements, rows."""
-
 def with_run_files(profile_text: str, beside: str) -> str:
     """The profile with the "findings" and the "budget" of a JSON object."""
 
