@@ -130,7 +130,7 @@ inline PyObject* reduced_to(PyObject* object) {
   return itself ? Py_BuildValue("O(O)", itself.get(), object) : nullptr;
 }
 
-/// Whatever records, and the attribute RECORDS: whether this module does.
+/// Adds whatever records.
 void add_recording(PyObject* module);
 
 // Each adds its type to the module.

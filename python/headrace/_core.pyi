@@ -10,7 +10,6 @@ _StrPath = str | os.PathLike[str]
 
 __version__: str
 #: False: this build only reads, and has nothing of what records.
-RECORDS: bool
 
 #: The clock of all recordings: CLOCK_MONOTONIC, unless a test's time is virtual (metrics/clock.h).
 def now_ns() -> int: ...
