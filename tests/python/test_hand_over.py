@@ -90,6 +90,12 @@ def _by_deque(loader: Any) -> Iterator[Any]:
         yield batch
 
 
+def test_a_fast_loader_behind_a_thread_is_not_the_loop_either() -> None:
+    loader = hr.wrap(([i] for i in Numbers(2 * BATCHES, 0.0001)), name="train")
+    consume(Background(loader), 0.02)
+    assert loader.report().diagnosis.kind == "undetermined"
+
+
 @pytest.mark.parametrize("hand_over", [Background, _by_future, _by_deque])
 @pytest.mark.parametrize(("item_s", "step_s"), [(0.008, 0.02), (0.02, 0.01)])
 def test_a_thread_that_hands_batches_on_is_not_the_loop(hand_over: Any, item_s: float, step_s: float) -> None:

@@ -105,7 +105,7 @@ class _Thread:
 
     def __init__(self, loader: _core.LoaderHandle) -> None:
         self.loader = weakref.ref(loader)
-        self.ident = 0
+        self.ident = threading.get_ident()  #: until another thread is in its next()
         self.seen: Counter[str] = Counter()
 
 
@@ -145,14 +145,14 @@ def _sample_thread(each: _Thread) -> bool:
     if in_next not in (0, each.ident):
         each.ident = in_next
         each.seen.clear()
-    calls = _core.calls_of_thread(each.ident) if each.ident and loader.active else []
+    calls = _core.calls_of_thread(each.ident) if loader.active else []
     if not calls:
         return False  # between two epochs
     is_main = each.ident == threading.main_thread().ident
     hands_over = _HANDS_OVER_OF_MAIN if is_main else _HANDS_OVER
     each.seen[_part_of_thread(calls, in_next == each.ident, hands_over)] += 1
-    if each.seen.total() < _THREAD_SAMPLES:
-        return False
+    if each.seen.total() < _THREAD_SAMPLES or (is_main and not each.seen["next"]):
+        return False  # the main thread may have called iter() for another one
     works, waits = each.seen["works"], each.seen["waits"]
     # A main thread that is always in next() is a loop that waits for its input.
     may_hand_over = not is_main or waits >= _TRAINS * each.seen.total()
