@@ -105,3 +105,22 @@ def test_a_thread_that_hands_batches_on_is_not_the_loop(hand_over: Any, item_s: 
     # What the loop waits for is unknown, so nothing is promised.
     assert (diagnosis.kind, diagnosis.operator, diagnosis.advice) == ("undetermined", None, [])
     assert "hr.wrap(queue)" in diagnosis.reason
+
+
+def test_a_main_thread_that_feeds_a_training_thread_is_not_the_loop() -> None:
+    loader = hr.wrap(([i] for i in Numbers(2 * BATCHES, 0.004)), name="train")
+    batches: queue.Queue[Any] = queue.Queue(1)
+
+    def train() -> None:
+        while batches.get() is not None:
+            sleep(0.02)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    for batch in loader:
+        batches.put(batch)
+    batches.put(None)
+    thread.join()
+    diagnosis = loader.report().diagnosis
+    assert (diagnosis.kind, diagnosis.advice) == ("undetermined", [])
+    assert "another thread" in diagnosis.summary
