@@ -29,7 +29,7 @@ TIMED := $(PYTHON) tools/times.py stage
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders more-loaders cluster-engines object-store integrations build demo \
-  test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks readers bench verdicts bench-verdicts costs fuzz \
+  test test-cpp test-asan test-tsan test-python test-realtime test-all test-libraries mutants record-cases check nightly checks bench verdicts bench-verdicts costs fuzz \
   docs lint sizes numbers times ceilings tidy format figures wheel portable-wheel clean build-release build-asan build-fuzz build-tsan build-bench bench-packages wheel-tools
 
 help:  ## this list
@@ -152,14 +152,6 @@ mutants: test-cpp setup torch  ## ten faults put into the product, one by one: f
 
 test-realtime: setup torch  ## tests in real time; prints how many of them passed, and is no part of `make test`
 	@$(VENV)/python -m pytest tests/realtime
-
-# What other systems get, built here.
-readers: setup  ## the native module without recording, as macOS and Windows have it, and its tests
-	@mkdir -p build && cmake -G Ninja -S . -B build/readers -DHEADRACE_RECORDING=OFF -DHEADRACE_PYTHON=ON \
-	  -DCMAKE_UNITY_BUILD=ON -DCMAKE_BUILD_TYPE=Release -DHEADRACE_WERROR=$(HEADRACE_WERROR) \
-	  >build/configure-readers.log 2>&1 || { cat build/configure-readers.log; exit 1; }
-	cmake --build build/readers --target _core
-	HEADRACE_READERS=build/readers/python $(VENV)/python -m pytest tests/python/test_readers.py
 
 fuzz: checks build-fuzz  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
 	@printf '%s\n' build/fuzz/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)

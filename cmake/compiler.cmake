@@ -33,11 +33,7 @@ endif()
 
 # A program should name the libraries that it uses, and no others: a wheel carries what is named. It should hold the
 # functions that it calls, and no others: a folder's files are one unit, and so all in or all out otherwise.
-if(headrace_linux)
-  add_link_options(LINKER:--as-needed LINKER:--gc-sections)
-elseif(APPLE)
-  add_link_options(LINKER:-dead_strip)
-endif()
+add_link_options(LINKER:--as-needed LINKER:--gc-sections)
 add_compile_options(-ffunction-sections -fdata-sections)
 
 # Warnings for our own targets; not PUBLIC, a user's build keeps its own rules.

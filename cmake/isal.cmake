@@ -2,9 +2,7 @@
 find_program(HEADRACE_MAKE NAMES gmake make REQUIRED)
 
 set(isal_cpu ${CMAKE_SYSTEM_PROCESSOR})
-if(NOT headrace_linux)
-  set(isal_cpu base_aliases)  # its assembly is in the object format of Linux
-elseif(isal_cpu STREQUAL "x86_64")
+if(isal_cpu STREQUAL "x86_64")
   find_program(HEADRACE_NASM nasm)
   if(NOT HEADRACE_NASM)
     message(WARNING "No nasm: ISA-L is built without its assembly, and compressed traces are read more slowly.")

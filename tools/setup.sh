@@ -15,7 +15,7 @@
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh integrations    Keras, MLflow, W&B, a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
-#     tools/setup.sh more-loaders    batchgenerators, litdata, MONAI, PyG, torchrl, obstore, gymnasium, SB3, TRL, for their tests
+#     tools/setup.sh more-loaders    batchgenerators, litdata, MONAI, PyG, obstore, for their tests
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh docs            what `make docs` needs: mkdocs, and the Debian packages of tools/docs-packages.txt
@@ -202,7 +202,7 @@ setup_large-loaders() {
 }
 
 setup_more-loaders() {
-  say "installing batchgenerators, litdata, MONAI, PyG, torchrl, obstore, gymnasium, SB3 and TRL for their tests"
+  say "installing batchgenerators, litdata, MONAI, PyG and obstore for their tests"
   # litdata asks for a torchvision, which asks for a torch of its own.
   .venv/bin/python tools/requirements.py more-loaders | grep -v litdata | pip_install "torch==2.13.0" -r /dev/stdin
   .venv/bin/python tools/requirements.py more-loaders | grep litdata | pip_install --no-deps -r /dev/stdin

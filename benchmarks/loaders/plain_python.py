@@ -42,9 +42,9 @@ def train(batch):
     time.sleep(case["step_s"])
 """
 
-_SIMPLE_QUEUE = """
+_QUEUE = """
 import queue, threading
-raw, decoded, batches = queue.SimpleQueue(), queue.SimpleQueue(), queue.SimpleQueue()
+raw, decoded, batches = queue.Queue(8), queue.Queue(8), queue.Queue(8)
 def source():
     for number in range(case["items"]):
         raw.put(read(number))
@@ -66,89 +66,23 @@ while (got := batches.get()) is not None:
     train(got)
 """
 
-_QUEUE = _SIMPLE_QUEUE.replace("queue.SimpleQueue()", "queue.Queue(8)")
-
-_AS_COMPLETED = """
-from concurrent.futures import ThreadPoolExecutor, as_completed
-calls = {{"source": read, "batch": {collate}}}.get(case["kind"], {work})
-with ThreadPoolExecutor(case["workers"]) as pool:
-    for future in as_completed([pool.submit(calls, number) for number in range(case["items"])]):
-        future.result()
-        train(None)
-"""
-
-_WAIT = """
-from concurrent import futures
-calls = {{"source": read, "batch": {collate}}}.get(case["kind"], {work})
-with futures.ThreadPoolExecutor(case["workers"]) as pool:
-    numbers = iter(range(case["items"]))
-    pending = {{pool.submit(calls, next(numbers)) for _ in range(8)}}
-    while pending:
-        done, pending = futures.wait(pending, return_when=futures.FIRST_COMPLETED)
-        for future in done:
-            future.result()
-            train(None)
-            for number in numbers:
-                pending.add(pool.submit(calls, number))
-                break
-"""
-
-_ASYNCIO = """
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-async def produce(batches):
-    loop = asyncio.get_running_loop()
-    readers, workers, collators = [ThreadPoolExecutor(n) for n in (1, case["workers"], 1)]
-    async def one(number):
-        item = await loop.run_in_executor(readers, read, number)
-        return await loop.run_in_executor(workers, {work}, item)
-    async def some(first):
-        items = await asyncio.gather(*[one(first + n) for n in range(case["batch_size"])])
-        return await loop.run_in_executor(collators, {collate}, items)
-    ahead = []
-    for first in range(0, case["items"], case["batch_size"]):
-        ahead.append(asyncio.create_task(some(first)))
-        if len(ahead) == 4:
-            await batches.put(await ahead.pop(0))
-    for task in ahead:
-        await batches.put(await task)
-    await batches.put(None)
-async def main():
-    batches = asyncio.Queue(2)
-    producer = asyncio.create_task(produce(batches))
-    while (batch := await batches.get()) is not None:
-        await asyncio.to_thread(train, batch)
-    await producer
-asyncio.run(main())
-"""
-
-SCRIPTS = {
-    "queue": _QUEUE,
-    "simple queue": _SIMPLE_QUEUE,
-    "as_completed": _AS_COMPLETED,
-    "wait": _WAIT,
-    "asyncio": _ASYNCIO,
-}
+SCRIPTS = {"queue": _QUEUE}
 
 
 def recorded_script(case: Case, run: str) -> hr.Report | None:
     """The report of ``headrace run`` on the drawn script, which takes some seconds; None: no loop found."""
-    of_items = case.loader in ("as_completed", "wait")
     batch_s = case.batch_size * case.seconds if case.kind == "batch" else 0.0
-    of_one = case.step_s if not of_items or case.kind != "step" else 2 * case.seconds + 0.01
-    per_item_s = {"batch": case.seconds, "step": of_one / (1 if of_items else case.batch_size)}.get(
+    per_item_s = {"batch": case.seconds, "step": case.step_s / case.batch_size}.get(
         case.kind, case.seconds / (2 if case.kind == "cpu" else 1)
     )
     # Where threads compete for the interpreter lock, it takes longer until the loop is found.
     items = int((12.0 if case.kind == "lock" else 4.0) / per_item_s) // case.batch_size * case.batch_size
-    if of_items and case.kind == "batch":
-        items //= case.batch_size
     values = {
         "kind": case.kind,
         "seconds": case.seconds,
         "source_s": case.source_s,
         "batch_s": batch_s,
-        "step_s": of_one,
+        "step_s": case.step_s,
         "batch_size": case.batch_size,
         "idle": case.idle,
         "workers": case.workers,

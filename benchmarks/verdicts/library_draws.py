@@ -24,8 +24,8 @@ SCRIPTS = Path(__file__).parent / "libraries"
 FINISH_IN_LOOP = {"fastai", "torch_geometric"}
 #: Their first advice, a thread that loads ahead, is not what `--workers` sets in the script.
 NOT_APPLIED = {("rollout_threads", "in the loop"), ("rollout_processes", "in the loop")}
-#: Cases that a script has no form of: more environments do not make a step of all of them faster.
-LEFT_OUT = {("gymnasium", "too few workers"), ("rollout_coroutines", "in the loop")}
+#: Cases that a script has no form of.
+LEFT_OUT = {("rollout_coroutines", "in the loop")}
 
 
 class Draw(NamedTuple):

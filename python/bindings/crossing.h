@@ -17,7 +17,6 @@ class IteratorWatch;
 class LoaderHandle;
 class OperatorHandle;
 class QueueHandle;
-class Relay;
 }  // namespace headrace::profile
 
 namespace headrace::python {
@@ -131,7 +130,7 @@ inline PyObject* reduced_to(PyObject* object) {
   return itself ? Py_BuildValue("O(O)", itself.get(), object) : nullptr;
 }
 
-/// Whatever records, and the attribute RECORDS: whether this module does.
+/// Adds whatever records.
 void add_recording(PyObject* module);
 
 // Each adds its type to the module.
@@ -200,8 +199,6 @@ std::shared_ptr<profile::QueueHandle> thread_queue_handle_of(PyObject* object);
 std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object);
 std::shared_ptr<profile::BatchTracker> batch_tracker_of(PyObject* watch);
 profile::IteratorWatch* iterator_watch_of(PyObject* object);
-/// A batch was taken from `iterator` on a thread that the program started: its next put is looked for.
-void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, PyObject* batch);
 
 /// The recording side of a native Queue; null if `object` is none.
 std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object);

@@ -15,17 +15,13 @@ from __future__ import annotations
 from headrace.common import command_path as _command_path  # noqa: F401  # isort: skip - before any other import
 from typing import TYPE_CHECKING, Any
 
-from headrace._core import RECORDS as _RECORDS
-from headrace._core import __version__
+from headrace._core import DeviceArray, Queue, __version__
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError, WatchError
+from headrace.loaders.wrap import wrap
+from headrace.record.operator import operator
+from headrace.record.session import Session, session
+from headrace.record.to_device import to_device
 from headrace.results.report import Report
-
-if TYPE_CHECKING or _RECORDS:
-    from headrace._core import DeviceArray, Queue
-    from headrace.loaders.wrap import wrap
-    from headrace.record.operator import operator
-    from headrace.record.session import Session, session
-    from headrace.record.to_device import to_device
 
 if TYPE_CHECKING:
     from headrace import export
@@ -126,18 +122,6 @@ _LATER = {
     "trace_steps": "headrace.record.steps",
     "tune": "headrace.predict.tuning",
 }
-#: Of these, what works where nothing is recorded (headrace.common.recording).
-_READS = (
-    "Cluster",
-    "Comparison",
-    "Fleet",
-    "MemorySnapshot",
-    "Table",
-    "Trace",
-    "check_dump",
-    "compare",
-    "runs",
-)
 _MODULES_LATER = {
     "export": "headrace.export",
     "job": "headrace.job",
@@ -159,10 +143,6 @@ def __getattr__(name: str) -> Any:
 
     if name in _MODULES_LATER:
         return import_module(_MODULES_LATER[name])
-    if not _RECORDS and name in __all__ and name not in _READS:
-        from headrace.common.recording import refusal
-
-        return refusal(f"headrace.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
     value = getattr(import_module(_LATER[name]), name)

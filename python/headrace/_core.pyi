@@ -10,7 +10,6 @@ _StrPath = str | os.PathLike[str]
 
 __version__: str
 #: False: this build only reads, and has nothing of what records.
-RECORDS: bool
 
 #: The clock of all recordings: CLOCK_MONOTONIC, unless a test's time is virtual (metrics/clock.h).
 def now_ns() -> int: ...
@@ -309,24 +308,6 @@ class LoopRecorder:
         """
 
     def end_loop(self) -> None: ...
-
-@final
-class Relay:
-    """Moves the record of a loop from the thread that iterates to the thread that takes from its queue."""
-
-    @property
-    def loader(self) -> LoaderHandle: ...
-    def take_over(self) -> None:
-        """From now on the waits are those at the queue. The thread that iterates calls it before its put."""
-
-    def taken(self) -> None:
-        """An item left the queue; called within the queue's lock."""
-
-    def begin_wait(self, level: int) -> None:
-        """A get begins, with ``level`` items in the queue."""
-
-    def end_wait(self) -> None:
-        """The get returned an item. One that raised is not told: the next get continues the wait."""
 
 @final
 class DeliveryWriter:
@@ -667,9 +648,6 @@ def array_statistics(
     each row, rows with numbers that are not finite, rows of one value. The memory must stay."""
 
 def row_hashes(address: int, rows: int, row_bytes: int, salt: int) -> list[int]: ...
-def padding(address: int, dtype: str, rows: int, row_size: int) -> tuple[int, float, int]:
-    """Value, share of the elements, rows."""
-
 def with_run_files(profile_text: str, beside: str) -> str:
     """The profile with the "findings" and the "budget" of a JSON object."""
 

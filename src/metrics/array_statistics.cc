@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <utility>
 
 namespace headrace::metrics {
@@ -194,36 +193,6 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// How many elements at the end of the row are equal to its last one; `step` -1: at the beginning, to the first.
-template <class Integer>
-std::size_t run_of(const Integer* at, std::size_t size, std::ptrdiff_t step) {
-  std::size_t run = 1;
-  while (run < size && at[-step * static_cast<std::ptrdiff_t>(run)] == *at) ++run;
-  return run;
-}
-
-template <class Integer>
-Padding padding_of_type(const void* data, std::size_t rows, std::size_t row_size) {
-  const auto* from = static_cast<const Integer*>(data);
-  Padding best;
-  for (const bool at_end : {true, false}) {
-    std::map<std::int64_t, std::pair<std::size_t, std::size_t>> found;  // elements and rows by value
-    for (std::size_t row = 0; row < rows; ++row) {
-      const Integer* at = from + row * row_size + (at_end ? row_size - 1 : 0);
-      const std::size_t run = run_of(at, row_size, at_end ? 1 : -1);
-      if (run < 2) continue;
-      auto& [elements, of_rows] = found[static_cast<std::int64_t>(*at)];
-      elements += run;
-      ++of_rows;
-    }
-    for (const auto& [value, counts] : found) {
-      const double share = static_cast<double>(counts.first) / static_cast<double>(rows * row_size);
-      if (share > best.share) best = {value, share, counts.second};
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 std::optional<Element> element_of(std::string_view name) {
@@ -316,22 +285,6 @@ std::vector<std::uint64_t> row_hashes(const void* data, std::size_t rows, std::s
     hashes[row] = hash;
   }
   return hashes;
-}
-
-Padding padding_of(const void* data, Element type, std::size_t rows, std::size_t row_size) {
-  if (rows == 0 || row_size < 2) return {};
-  switch (type) {
-    case Element::i64:
-      return padding_of_type<std::int64_t>(data, rows, row_size);
-    case Element::i32:
-      return padding_of_type<std::int32_t>(data, rows, row_size);
-    case Element::i16:
-      return padding_of_type<std::int16_t>(data, rows, row_size);
-    case Element::u8:
-      return padding_of_type<std::uint8_t>(data, rows, row_size);
-    default:
-      return {};
-  }
 }
 
 }  // namespace headrace::metrics

@@ -113,7 +113,7 @@ void OutputFile::commit() {
   int error = close(std::exchange(file_, -1)) == 0 ? 0 : errno;
   if (error == 0) {
     std::error_code renamed;
-    fs::rename(beside_, target_, renamed);  // std::rename replaces no file on Windows
+    fs::rename(beside_, target_, renamed);
     error = renamed.default_error_condition().value();
   }
   if (error != 0) {

@@ -1,5 +1,4 @@
-// Large blocks of memory. Where Headrace records it runs on Linux, whose pages grow without a copy; elsewhere
-// they are the C library's.
+// Large blocks of memory whose pages grow without a copy.
 #pragma once
 
 #include <cstddef>

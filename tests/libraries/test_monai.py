@@ -1,4 +1,4 @@
-"""MONAI: transforms of a Compose, caches, and the thread of a ThreadDataLoader."""
+"""MONAI: transforms of a Compose, and caches."""
 
 import time
 from collections.abc import Callable
@@ -63,13 +63,3 @@ def test_each_transform_is_an_operator_and_what_is_cached_is_none(stored: Stored
     cached = hr.wrap(data.DataLoader(data.CacheDataset(FILES, chain(), progress=False), batch_size=4))
     consume(cached, 0.002)
     assert [*operators(cached.report())] == ["CacheDataset", "RandNoised", "ToTensord", "list_data_collate"]
-
-
-def test_the_thread_of_a_thread_loader_makes_batches_ahead(stored: StoredReports) -> None:
-    bare = data.ThreadDataLoader(data.Dataset(FILES, chain()), batch_size=4, buffer_size=3, repeats=2)
-    report = stored(lambda: played(bare, 0.001))
-    parameters = {one.name: one.value for one in report.profile.model.parameters}
-    assert (parameters["buffer_size"], parameters["repeats"]) == (3, 2)
-    assert report.profile.queues[0].capacity == 3
-    assert report.diagnosis.operator == "LoadVolumed", str(report)
-    assert report.diagnosis.cause == "too_few_workers"

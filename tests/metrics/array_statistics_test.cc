@@ -111,17 +111,5 @@ TEST(RowHashes, EqualRowsAndTheSalt) {
   EXPECT_NE(hashes[0], row_hashes(rows.data(), 1, 5000, 1)[0]) << "another size";
 }
 
-TEST(Padding, IsTheValueThatFillsMost) {
-  const std::vector<std::int64_t> right{5, 3, 0, 0, 4, 1, 2, 0, 9, 0, 0, 0};
-  const Padding found = padding_of(right.data(), Element::i64, 3, 4);
-  EXPECT_EQ(found.value, 0);
-  EXPECT_NEAR(found.share, 5.0 / 12, 1e-12);
-  EXPECT_EQ(found.rows, 2U);
-  const std::vector<std::int32_t> left{-1, -1, 3, 4, -1, -1, -1, 2};
-  EXPECT_EQ(padding_of(left.data(), Element::i32, 2, 4).value, -1);
-  EXPECT_NEAR(padding_of(left.data(), Element::i32, 2, 4).share, 5.0 / 8, 1e-12);
-  EXPECT_EQ(padding_of(left.data(), Element::f32, 2, 4).share, 0) << "no padding of numbers";
-}
-
 }  // namespace
 }  // namespace headrace::metrics

@@ -69,6 +69,23 @@ async def produce(batches):
 """,
     "docs/loaders/torchdata.md": "from torchdata.nodes import *\n",
     "docs/pytorch.md": TORCH,
+    "docs/rollouts.md": """
+import types
+
+class GRPOTrainer:
+    def _prepare_inputs(self, inputs):
+        return self._calculate_rewards(self._generate(inputs))
+
+    def _generate(self, inputs):
+        return inputs
+
+    def _calculate_rewards(self, completions):
+        return completions
+
+envs = types.SimpleNamespace(step=train_step)
+buffer = types.SimpleNamespace(sample=train_step)
+collector = [1, 2, 3]
+""",
     "docs/spdl.md": "from spdl.pipeline import PipelineBuilder\ncollate = np.stack\n",
     "docs/steps.md": TORCH
     + """

@@ -19,7 +19,7 @@ def test_imports_neither_torch_nor_numpy(execute: Callable[..., Any]) -> None:
         heavy = ("torch", "numpy", "PIL", "pandas", "multiprocessing", "asyncio")
         heavy += ("mcp", "textual", "starlette", "prometheus_client", "opentelemetry", "mlflow")
         heavy += ("tensorboard", "wandb", "lightning", "transformers", "accelerate", "keras", "ray")
-        heavy += ("IPython", "matplotlib")
+        heavy += ("IPython",)
         print(json.dumps([name for name in sys.modules if name.split(".")[0] in heavy]))
         """
     )

@@ -1,76 +1,18 @@
-"""Which function of a loop makes its batches: from its source, and from samples of a stack."""
+"""Which function of a loop makes its batches: from samples of a stack."""
 
-import linecache
 from types import CodeType
 from typing import Any
 
 import pytest
 
-from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
 from headrace.loaders.no_loader.stack_samples import Function, StackSample
 from headrace.loaders.no_loader.training_loop import find
 
 
-def code_of(source: str) -> CodeType:
-    """A module's code, whose source can be read as that of a file."""
-    name = f"/home/user/{abs(hash(source))}.py"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    return compile(source, name, "exec")
-
-
-LOOPS = {
-    "nano": "while True:\n  logits = model(x)\n  x, y = get_batch('train')\n  loss.backward()",
-    "nested": "for x in range(3):\n  train_step(get_batch())",
-    "method": "for e in r:\n  for s in r:\n    self.batch = d.get_batch(s)\n    model(self.batch)",
-    "cast": "while True:\n  x = get_batch().to(device)\n  step(x)",
-    "given": "data = load()\nfor s in r:\n  x = get_batch(data)\n  step(x)",
-    "keys": "while 1:\n  key, sub = math.frexp(3)\n  x = get_batch(sub)\n  step(x)",
-    "named": "while 1:\n  x = get_batch()\n  time.sleep(1)",
-    "once more": "if a:\n  while 1:\n    with c:\n      x = get_batch()\n      step(x)",
-}
-
-
-@pytest.mark.parametrize("source", LOOPS.values(), ids=LOOPS)
-def test_its_result_is_taken_and_it_takes_none(source: str) -> None:
-    import math
-
-    assert makes_batches(code_of(source), "get_batch", {"math": math}) is True
-
-
-OTHERS = {
-    "takes a batch": "while 1:\n  x = get_batch()\n  y = step(x)\n  log(y)",
-    "alone": "while 1:\n  step()",
-    "not there": "while 1:\n  x = get_batch()",
-    "by keyword": "while 1:\n  x = get_batch()\n  y = step(rows=x)\n  log(y)",
-}
-
-
-@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
-def test_a_function_that_takes_a_batch_makes_none(source: str) -> None:
-    assert makes_batches(code_of(source), "step", {}) is False
-
-
-def test_a_taker_may_have_to_be_the_users() -> None:
-    loop = code_of("while 1:\n  score = play()\n  print(score)")
-    assert makes_batches(loop, "play", {}) is True
-    assert makes_batches(loop, "play", {}, takers=set()) is False
-    assert makes_batches(loop, "play", {}, takers={"print"}) is True
-
-
-def test_what_cannot_be_read_is_unknown() -> None:
-    assert makes_batches(compile("x = 1", "/nowhere/x.py", "exec"), "get_batch", {}) is None
-
-
-def test_calls_in_loops() -> None:
-    code = code_of("main()\nfor i in range(3):\n  make()")
-    assert is_called_in_a_loop(code, "make")
-    assert not is_called_in_a_loop(code, "main")
-
-
 def functions(source: str) -> dict[str, Function]:
-    code = code_of(source)
+    code = compile(source, "/home/user/train.py", "exec")
     inner = [each for each in code.co_consts if isinstance(each, CodeType)]
-    return {each.co_name: Function(each, {}) for each in [code, *inner]}
+    return {each.co_name: Function(each) for each in [code, *inner]}
 
 
 def samples_of(codes: dict[str, Function], *turns: str, times: int) -> list[StackSample]:
@@ -140,7 +82,7 @@ while True:
 """
     )
     forward = compile("def _call_impl(): ...", "/site-packages/torch/nn/modules/module.py", "exec")
-    codes["_call_impl"] = next(Function(one, {}) for one in forward.co_consts if isinstance(one, CodeType))
+    codes["_call_impl"] = next(Function(one) for one in forward.co_consts if isinstance(one, CodeType))
     samples = samples_of(codes, "train_step get_batch", "train_step _call_impl", times=30)
     found: Any = find(samples)
     assert (found.function, found.caller) == (codes["get_batch"], codes["train_step"])

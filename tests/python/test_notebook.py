@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.errors import UsageError
 
 
 def need(module: str) -> Any:
@@ -45,30 +44,6 @@ def test_data_frames_hold_the_figures(report: Any) -> None:
     assert frames["advice"]["parameter"].tolist() == [one.parameter for one in report.diagnosis.advice]
     workers = frames["workers"]
     assert set(workers["operator"]) == {op.name for op in report.profile.operators if op.per_worker}
-
-
-def test_axes_show_the_figures(report: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = need("matplotlib")
-    matplotlib.use("Agg")
-    waits, demands, queues = report.plot()
-    names = [label.get_text() for label in demands.get_yticklabels()]
-    assert names[-1] == r"\$de\$code"
-    decode = next(op for op in report.profile.operators if op.name == "$de$code")
-    assert demands.patches[-1].get_width() == pytest.approx(1000 * decode.demand_s)
-    assert len(queues.patches) == 2 * len(report.profile.queues)
-    assert waits.get_ylim() == (0, 100)
-    waits.figure.savefig("plot.png")
-    assert Path("plot.png").stat().st_size > 5000
-    from matplotlib import pyplot
-
-    _, own = pyplot.subplots(1, 3)
-    assert report.plot(own) is own
-    with pytest.raises(UsageError, match="three axes"):
-        report.plot(own[:2])
-    pyplot.close("all")
-    empty = report.from_profile_json('{"loader": "empty"}')
-    assert len(empty.plot()) == 3
-    pyplot.close("all")
 
 
 # --- the magic ---

@@ -327,19 +327,3 @@ def test_many_numbers_are_put_into_groups() -> None:
 def test_a_name_of_its_own_for_each_run_says_nothing() -> None:
     runs = [{"seed": f"s{k}", "fixed": "1"} for k in range(9)]
     assert importances(runs, [1.0 + k for k in range(9)]) == []
-
-
-def test_the_page_of_parameters(tmp_path: Path) -> None:
-    pytest.importorskip("starlette")
-    from headrace.show.view.parameters import parameters_page
-
-    for name, lr in (("a<b>", "0.1"), ("c", "0.2")):
-        loader = hr.wrap([0] * 20, run=tmp_path / name)
-        for _ in loader:
-            pass
-        script_parameters.write(str(tmp_path / name), 0, {"lr": lr, "note": "<script>"})
-    page = parameters_page(runs_of(tmp_path), "-lr")
-    assert page.count("<polyline") == 2
-    assert "<script>" not in page
-    assert page.index("/run/c") < page.index("/run/a%3Cb%3E")
-    assert "?sort=lr" in page

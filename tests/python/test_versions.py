@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ("frameworks", "streaming", "tensorflow", "keras", "mindspore", "large-loaders")
 TOOLS = {
     "ipython",
-    "matplotlib",
     "opentelemetry-exporter-otlp-proto-http",
     "opentelemetry-sdk",
     "tensorboard",

@@ -51,15 +51,4 @@ ArrayStatistics array_statistics(const void* data, Element type, std::size_t row
 std::vector<std::uint64_t> row_hashes(const void* data, std::size_t rows, std::size_t row_bytes,
                                       std::uint64_t salt);
 
-/// The value that rows of integers are filled up with, and how much of them it fills.
-struct Padding {
-  std::int64_t value = 0;
-  double share = 0;        ///< of all elements
-  std::uint64_t rows = 0;  ///< rows that end (or begin) with it
-};
-
-/// Runs of one value at the end of rows, or, where they are longer there, at their beginning. Of a type that is not
-/// one of integers: nothing.
-Padding padding_of(const void* data, Element type, std::size_t rows, std::size_t row_size);
-
 }  // namespace headrace::metrics

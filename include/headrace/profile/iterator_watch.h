@@ -6,7 +6,6 @@
 
 #include "headrace/profile/batch_tracker.h"
 #include "headrace/profile/probes.h"
-#include "headrace/profile/relay.h"
 
 namespace headrace::profile {
 
@@ -59,10 +58,6 @@ class IteratorWatch {
   /// took, which is not the step's time.
   void tell_handoff(const HandoffSample& sample, const char* batch_type, std::int64_t spent_ns) noexcept;
 
-  /// What may move this loop to the thread that takes from a queue; null where that was asked often enough, or
-  /// on the program's main thread. Asked after each batch.
-  std::shared_ptr<Relay> offer_relay() noexcept;
-
   /// Null while its batches are not followed.
   const std::shared_ptr<BatchTracker>& tracker() const noexcept { return tracker_; }
   const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
@@ -70,12 +65,9 @@ class IteratorWatch {
  private:
   void begin() noexcept;
   void add_part(const metrics::WaitCharges& charges) noexcept;
-  bool relayed() const noexcept { return relay_ != nullptr && relay_->active(); }
 
   std::shared_ptr<LoaderHandle> loader_;
   std::shared_ptr<LoopRecorder> recorder_;  ///< null before the loop begins
-  std::shared_ptr<Relay> relay_;
-  int offers_ = 0;
   std::shared_ptr<LoopRecorder> outer_;
   metrics::WaitCharges outer_charges_;  ///< of the batches since its last GetNext
   int parts_ = 0;                       ///< so many

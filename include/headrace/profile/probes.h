@@ -263,8 +263,6 @@ class LoopRecorder {
   /// The same where the awaited batch was followed: readiness and ledger are what the charges say.
   void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
   void end_loop() noexcept;
-  /// Another thread goes on with the loop; the calling one iterated so far and is a worker from now on.
-  void leave() noexcept;
 
   /// A batch was delivered whose size is worth a look: the 1st, 2nd, 4th, 8th ... one.
   bool asks_for_size() noexcept;
@@ -302,7 +300,6 @@ class LoopRecorder {
   bool followed_ = false;
   bool started_ = false;
   bool ended_ = false;
-  bool left_ = false;  ///< by the thread in which the wrapped object itself runs
   std::uint64_t delivered_ = 0;
   std::uint64_t contents_at_ = 0;  ///< batches of the loader before which none is looked into
   bool failed_ = false;            ///< ended by an exception, after which some iterators can go on

@@ -6,7 +6,6 @@
 #include "crossing.h"
 #include "headrace/profile/delivery_writer.h"
 #include "headrace/profile/iterator_watch.h"
-#include "headrace/profile/relay.h"
 #include "headrace/profile/stages.h"
 
 namespace py = pybind11;
@@ -37,15 +36,6 @@ std::shared_ptr<profile::BatchTracker> batch_tracker_of(PyObject* object) {
 std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object) {
   if (pointer_to<profile::DeliveryWriter>(object, "headrace._core.DeliveryWriter") == nullptr) return nullptr;
   return py::cast<std::shared_ptr<profile::DeliveryWriter>>(py::handle(object));
-}
-
-void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, PyObject* batch) {
-  if (const Owned took = imported("headrace.loaders.kit.relay", "took")) {
-    const py::object handle = py::cast(std::move(relay));
-    const Owned done(calling_python(
-        [&] { return PyObject_CallFunctionObjArgs(took.get(), handle.ptr(), iterator, batch, nullptr); }));
-  }
-  forget_failure();  // the loop must still run
 }
 
 void add_loader_bindings(PyObject* into) {
@@ -80,14 +70,6 @@ void add_loader_bindings(PyObject* into) {
           },
           py::arg("delivered"), py::arg("failed"), py::arg("ready") = -1)
       .def("end_loop", &LoopRecorder::end_loop);
-
-  using profile::Relay;
-  py::class_<Relay, std::shared_ptr<Relay>>(module, "Relay")
-      .def_property_readonly("loader", &Relay::loader)
-      .def("take_over", &Relay::take_over)
-      .def("taken", &Relay::taken)
-      .def("begin_wait", &Relay::begin_wait, py::arg("level"))
-      .def("end_wait", &Relay::end_wait);
 
   using profile::DeliveryWriter;
   py::class_<DeliveryWriter, std::shared_ptr<DeliveryWriter>>(module, "DeliveryWriter")

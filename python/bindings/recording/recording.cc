@@ -252,7 +252,6 @@ void add_runs(py::module_& module) {
 
 void add_recording(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  module.attr("RECORDS") = true;
   add_sessions(module);
   add_runs(module);
   add_loader_bindings(into);

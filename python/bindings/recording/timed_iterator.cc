@@ -3,7 +3,6 @@
 #include <Python.h>
 
 #include "crossing.h"
-#include "headrace/profile/relay.h"
 #include "recording/batch_contents.h"
 #include "recording/heap_type.h"
 #include "recording/watched_batches.h"
@@ -11,24 +10,13 @@
 namespace headrace::python {
 namespace {
 
-/// Batches after which a put is looked for.
-constexpr int kMaxRelayOffers = 4;
-
-/// Another thread may take the batches from a queue, into which this one puts them.
-struct Relayed {
-  std::shared_ptr<profile::LoaderHandle> loader;
-  std::shared_ptr<profile::Relay> relay{};
-  int offers = kMaxRelayOffers;
-  bool active() const { return relay != nullptr && relay->active(); }
-};
-
 struct TimedIterator {
   Owned owner;  ///< keeps the wrapped loader's record open
   /// Called before each GetNext: is the awaited batch ready? Where it answers None, it is asked again after it:
   /// was it? null: the recorded queues tell.
   Owned ready;
   std::shared_ptr<profile::LoopRecorder> recorder;
-  Relayed relayed;
+  std::shared_ptr<profile::LoaderHandle> loader;
   Owned iterator{};
   iternextfunc next_item = nullptr;  ///< of the iterator's class
   bool delivered = false;
@@ -44,10 +32,8 @@ struct TimedIterator {
 
   static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs);
   PyObject* next();
-  PyObject* fed_next();
   PyObject* length_hint(PyObject*);
-  void offer_relay(PyObject* item);
-  void before_end();
+  void before_end() { recorder->end_loop(); }
 };
 
 using Type = HeapType<TimedIterator>;
@@ -62,24 +48,7 @@ int ask_ready(PyObject* ready) {
   return truth;
 }
 
-/// The next item, on the thread that feeds the training loop's queue.
-PyObject* TimedIterator::fed_next() {
-  profile::Relay& relay = *relayed.relay;
-  relay.begin_feed();
-  PyObject* item = next_item(iterator.get());
-  relay.end_feed(item != nullptr, next_failed(item));
-  return item;
-}
-
-void TimedIterator::offer_relay(PyObject* item) {
-  if (relayed.offers == 0 || !profile::Relay::possible_here()) return;
-  --relayed.offers;
-  if (relayed.relay == nullptr) relayed.relay = std::make_shared<profile::Relay>(relayed.loader, recorder);
-  look_for_relay(relayed.relay, Type::object(*this), item);
-}
-
 PyObject* TimedIterator::next() {
-  if (relayed.active()) return fed_next();
   int is_ready = ready ? ask_ready(ready.get()) : -1;
   if (is_ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
   recorder->begin_wait();
@@ -92,10 +61,9 @@ PyObject* TimedIterator::next() {
     return nullptr;
   }
   if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
-  if (item != nullptr) offer_relay(item);
   const BatchView view = item != nullptr ? view_of_batch(*recorder) : BatchView::none;
   if (view != BatchView::none) {
-    const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item, view);
+    const std::int64_t spent = show_batch(*loader, Type::object(*this), -1, -1, item, view);
     if (spent < 0) {
       Py_DECREF(item);
       return nullptr;
@@ -118,21 +86,13 @@ PyObject* TimedIterator::make(PyTypeObject* type, PyObject* args, PyObject* kwar
   // The loop begins before iter(): the start of a loader's workers belongs to its first batch.
   auto recorder = std::make_shared<profile::LoopRecorder>(handle);
   Owned made(Type::create(type, Owned::ref(owner), Owned::ref(ready == Py_None ? nullptr : ready),
-                          std::move(recorder), Relayed{.loader = std::move(handle)}));
+                          std::move(recorder), std::move(handle)));
   if (!made) return nullptr;
   TimedIterator& self = Type::contents(made.get());
   self.iterator = Owned(calling_python([&] { return PyObject_GetIter(iterable); }));
   if (!self.iterator) return nullptr;
   self.next_item = Py_TYPE(self.iterator.get())->tp_iternext;
   return made.release();
-}
-
-void TimedIterator::before_end() {
-  if (relayed.active()) {
-    relayed.relay->exhausted();
-  } else {
-    recorder->end_loop();
-  }
 }
 
 PyObject* TimedIterator::length_hint(PyObject*) {

@@ -75,10 +75,6 @@ PyObject* TimedNext::call(const Arguments& arguments) {
   const std::int64_t number = counted ? number_of_yielded(iterator, *watch->tracker()) : -1;
   watch->end_wait(static_cast<bool>(batch), failed, number);
   if (error) error->restore();
-  if (batch) {
-    if (auto relay = watch->offer_relay()) look_for_relay(std::move(relay), iterator, batch.get());
-    if (PyErr_Occurred() != nullptr) return nullptr;
-  }
   if (batch && watch->asks_for_size()) {
     watch->tell_size(contents_of(batch.get()).bytes);
     if (watch->asks_for_handoff() && !tell_handoff(*watch, batch.get())) return nullptr;

@@ -93,14 +93,6 @@ void add_watched_batches(PyObject* into) {
         return metrics::row_hashes(pointer(address), rows, row_bytes, salt);
       },
       py::arg("address"), py::arg("rows"), py::arg("row_bytes"), py::arg("salt"));
-  module.def(
-      "padding",
-      [](std::uintptr_t address, const std::string& type, std::size_t rows, std::size_t row_size) {
-        const metrics::Padding found =
-            metrics::padding_of(pointer(address), element_named(type), rows, row_size);
-        return py::make_tuple(found.value, found.share, found.rows);
-      },
-      py::arg("address"), py::arg("dtype"), py::arg("rows"), py::arg("row_size"));
 }
 
 }  // namespace headrace::python

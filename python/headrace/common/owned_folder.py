@@ -44,7 +44,7 @@ class OwnedFolder:
 
 
 def remove_tree(folder: str | os.PathLike[str]) -> None:
-    """Also with folders that may not be read or changed, as an overlay mount and scripts leave them."""
+    """Also with folders that may not be read or changed, as scripts leave them."""
     shutil.rmtree(folder, ignore_errors=True)
     if os.path.isdir(folder):
         _allow_all(folder)

@@ -18,7 +18,7 @@ from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.function import Calls
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.kit.inside_next import watch
+from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.record.budget import looks
 from headrace.record.operator import readable
 from headrace.record.session import (
@@ -57,6 +57,7 @@ class _Recording:
         timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
         if self.attachment.unknown:
             self._detail(lambda: watch(self.handle, iterable))
+        watch_thread(self.handle)
         looks.loop_begins(self.handle)
         return timed
 

@@ -259,16 +259,6 @@ class Report(HasPage):
 
         return frame(self._document, part)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the waits over time, the demand of each operator, and how full the queues were.
-
-        axes: three matplotlib axes to draw on; default a new figure. Returns the axes. Raises UsageError if
-        matplotlib is not installed.
-        """
-        from headrace.results.plot import plot
-
-        return plot(self, axes)
-
     def to_profile_json(self) -> str:
         """What was recorded, in JSON: what `from_profile_json` reads."""
         return self._profile_json

@@ -16,7 +16,6 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
-from headrace.common.recording import RECORDS
 from headrace.errors import Error, FormatError, UsageError
 from headrace.traces.files import fetch, is_url, traces_in
 
@@ -172,7 +171,7 @@ def _session_of_run(run: Any) -> _core.Session | None:
 def _segments_of(run: Any) -> tuple[list[str], Path | None]:
     """Paths of the segments, and the run folder if there is one."""
     if not isinstance(run, (str, os.PathLike)):
-        session = _session_of_run(run) if RECORDS else None
+        session = _session_of_run(run)
         if session is None:
             raise UsageError(f"run is a run folder, a .hrseg segment or a wrapped loader, not {run!r}")
         folder = Path(session.run) if session.run else None

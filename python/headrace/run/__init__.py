@@ -8,7 +8,3 @@
     reads the run folder   ◀──── segments ────────── returns, raises, is killed: what was counted stays
     prints the report, ends as the child did
 """
-
-from headrace.common.recording import require_recording
-
-require_recording("headrace run")

@@ -1,4 +1,4 @@
-"""A copy of a folder that shares nothing with it: links that lead out of it are copied, too."""
+"""A copy of a folder. Links that lead out of the folder lead to the same place from the copy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import shutil
 import stat
 
 from headrace.errors import Error
-from headrace.run.trial_layers import is_inside, leads_to_kernel, link_target
 
 #: ioctl of file systems that can share the blocks of two files until one is written.
 _FICLONE = 0x40049409
+#: Devices and the like, which are no files.
+_KERNEL = ("/dev", "/proc", "/sys", "/run")
 
 
 class CopySizeError(Error):
@@ -21,16 +22,19 @@ class CopySizeError(Error):
 class WorkCopy:
     """Copies ``source`` into the empty folder ``target``."""
 
-    def __init__(self, source: str, target: str, left_out: str, most_bytes: int) -> None:
-        """left_out: a name that is not copied. most_bytes: of files whose blocks cannot be shared."""
+    def __init__(self, source: str, target: str, left_out: tuple[str, ...], most_bytes: int) -> None:
+        """left_out: beginnings of names that are not copied. most_bytes: of files whose blocks cannot be
+        shared.
+        """
         self._source = os.path.realpath(source)
         self._target = target
         self._left_out = left_out
         self._bytes_left = most_bytes
         self._shares_blocks = True
-        self._copied = {self._source: target}
         #: What cannot be read, so that it is not in the copy.
         self.unreadable: list[str] = []
+        #: Links that lead out of the folder, by what they lead to.
+        self.leads_out: dict[str, str] = {}
 
     def make(self) -> None:
         """Raises CopySizeError, and OSError if the copy cannot be written."""
@@ -43,7 +47,7 @@ class WorkCopy:
             self.unreadable.append(source)
             return
         for entry in entries:
-            if entry.name != self._left_out:
+            if not entry.name.startswith(self._left_out):
                 self._copy(entry.path, f"{target}/{entry.name}")
         _copy_mode(source, target)
 
@@ -52,7 +56,7 @@ class WorkCopy:
             mode = os.lstat(source).st_mode
         except OSError:
             return  # gone meanwhile
-        if leads_to_kernel(source):
+        if is_inside(source, *_KERNEL):
             return
         if stat.S_ISLNK(mode):
             self._copy_link(source, target)
@@ -64,20 +68,12 @@ class WorkCopy:
         # A FIFO, a socket, a device: a trial must not talk to whoever is at the other end.
 
     def _copy_link(self, link: str, target: str) -> None:
-        real = link_target(link)
-        if real is None:
-            return
-        if leads_to_kernel(real):
-            os.symlink(real, target)
-            return
-        for original, copied in self._copied.items():
-            if is_inside(real, original):
-                os.symlink(os.path.relpath(copied + real[len(original) :], os.path.dirname(target)), target)
-                return
-        # A link to nothing is left out: a write would make a file outside.
-        if os.path.exists(real):
-            self._copied[real] = target
-            self._copy(real, target)
+        real = os.path.realpath(link)
+        if is_inside(real, self._source):
+            real = os.path.relpath(self._target + real[len(self._source) :], os.path.dirname(target))
+        elif not is_inside(real, *_KERNEL):
+            self.leads_out[real] = os.path.relpath(link, self._source)
+        os.symlink(real, target)
 
     def _copy_file(self, source: str, target: str) -> None:
         try:
@@ -103,6 +99,11 @@ class WorkCopy:
             except OSError:
                 self._shares_blocks = False
         return self._shares_blocks
+
+
+def is_inside(path: str, *folders: str) -> bool:
+    """True for a folder itself, too."""
+    return any(path == each or path.startswith(each.rstrip("/") + "/") for each in folders)
 
 
 def _copy_mode(source: str, target: str) -> None:

@@ -20,21 +20,13 @@ from headrace.common.loader_names import unnumbered
 from headrace.results import process_files
 from headrace.watch.fields import a_mode_is_on, fields_of
 
-#: Names of token ids in batches, the surest first, and those of other data, too; of what tells them from
-#: padding; of packed ones.
-_IDS = ("input_ids", "token_ids", "tokens", "ids", "text_ids", "decoder_input_ids", "text", "source", "src")
-_ALSO_OTHERS = {"ids", "source", "src"}
-#: Names of counts of words, too.
-_ALSO_COUNTS = {"text", "tokens"}
-_MASKS = ("attention_mask", "mask", "src_mask", "input_mask")
+#: A tokenizer's names of token ids, which need nothing beside them, and others, which need a mask or lengths.
+_TOKENIZERS = ("input_ids", "decoder_input_ids")
+_OTHERS = ("token_ids", "tokens", "text_ids", "text", "ids", "source", "src")
+_MASKS = ("attention_mask", "decoder_attention_mask", "src_mask", "input_mask")
 _POSITIONS = ("position_ids", "positions")
 _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
-#: Ids without a name of theirs: narrower rows are taken for features.
-_LEAST_WIDTH = 8
-_LEAST_PADDING = 3
-_MOST_OF_A_BYTE = 255
-#: Of a row of a mask: padding is at its end, at its beginning, or at both.
-_MOST_EDGES = 2
+#: Larger batches are left alone: a look may take 100 us.
 _MOST_PLACES = 1 << 23
 #: Batches without tokens until a loader has none.
 _TRIES = 8
@@ -46,6 +38,8 @@ _SAVED_EVERY_S = 2.0
 class Batch(NamedTuple):
     """What is in one."""
 
+    #: The field of the token ids, as the program writes it.
+    where: str
     rows: int
     width: int
     #: Tokens of each sequence.
@@ -104,97 +98,48 @@ class _Loader:
 
 
 def tokens_of(batch: Any) -> Batch | None:
-    """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory."""
-    named = {_key(field): array for field, array in fields_of(batch)}
-    for name in _IDS:
-        sure = name not in _ALSO_OTHERS
-        counts = name in _ALSO_COUNTS
-        if name in named and (found := _read(named[name], named, sure=sure, may_count=counts)) is not None:
-            return found
-    first = next((array for name, array in named.items() if name.isdigit()), None)
-    return None if first is None else _read(first, named, sure=False)
+    """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory.
+
+    Fields are known by name. Of numbers alone nothing is concluded: counts, classes and edges look alike.
+    """
+    fields = {_key(where): (where, value) for where, value in fields_of(batch)}
+    arrays = {name: array for name, (_, value) in fields.items() if (array := _numbers(value)) is not None}
+    for name in (*_TOKENIZERS, *_OTHERS):
+        ids = arrays.get(name)
+        if ids is None or ids.ndim not in (1, 2) or not 0 < ids.size <= _MOST_PLACES:
+            continue
+        rows, width = ids.shape if ids.ndim == 2 else (1, ids.size)
+        lengths = _given_lengths(arrays, ids.size)
+        if ids.ndim == 2 and lengths is None:
+            lengths = _packed(arrays, ids) or _unmasked(arrays, ids)
+            if lengths is None and name in _TOKENIZERS:
+                lengths = [width] * rows  # a model computes each place that no mask hides
+        if lengths is not None:
+            return Batch(fields[name][0], rows, width, lengths)
+    return None
 
 
 def _key(field: str) -> str:
-    """input_ids of ``batch['input_ids']`` and of ``batch.input_ids``, 0 of ``batch[0]`` and of ``batch``."""
-    last = re.split(r"[.\[]", field)[-1]
-    return "0" if field == "batch" else last.strip("]'")
-
-
-def _read(ids: Any, named: dict[str, Any], *, sure: bool, may_count: bool = False) -> Batch | None:
-    """``sure``: rows of ids, padded or not. ``may_count``: or how often each word or class occurs."""
-    array = _numbers(ids)
-    if array is None or array.dtype.kind not in "iu" or array.size == 0 or array.size > _MOST_PLACES:
-        return None
-    if array.ndim == 1:
-        lengths = _given_lengths(named, array.size) if sure else None
-        return None if lengths is None else Batch(1, array.size, lengths)
-    if array.ndim != 2 or array.shape[1] < _LEAST_WIDTH:
-        return None
-    rows, width = array.shape
-    lengths = _given_lengths(named, array.size) or _packed(named, array)
-    if lengths is None:
-        mask = next(
-            (found for name in _MASKS if (found := _mask(name, named.get(name), array)) is not None), None
-        )
-        lengths = _unmasked(array) if mask is None else mask
-        if not sure and mask is None and not _looks_like_tokens(array, lengths):
-            return None
-        if may_count and mask is None and _are_counts(array, lengths):
-            return None
-    return Batch(rows, width, lengths)
-
-
-def _looks_like_tokens(ids: Any, lengths: list[int]) -> bool:
-    """Not so a table of whole numbers, a series with an end of its own, or the bytes of a picture."""
-    rows, width = ids.shape
-    padded = [length for length in lengths if length <= width - _LEAST_PADDING]
-    if ids.dtype.itemsize < 2 or 2 * len(padded) < rows or int(ids.max()) <= _MOST_OF_A_BYTE:
-        return False
-    if len(padded) > 1 and len(set(padded)) == 1:
-        return False  # sentences differ
-    return int(ids.min()) >= 0 and not _are_counts(ids, lengths)
-
-
-def _are_counts(ids: Any, lengths: list[int]) -> bool:
-    """Whether these are counts, not ids. Padding is a value that no row holds, except at its end; most counts
-    are 0, and stand anywhere."""
-    rows, width = ids.shape
-    at = next((at for at, length in enumerate(lengths) if length < width), None)
-    if at is None:
-        return bool(2 * int((ids == 0).sum()) > ids.size)
-    row = ids[at]
-    padding = row[-1] if row[-1] == row[-2] else row[0]
-    inside = int((ids == padding).sum()) - (ids.size - sum(lengths))
-    return bool(inside > rows)
+    """input_ids of ``batch['input_ids']`` and of ``batch.input_ids``."""
+    return re.split(r"[.\[]", field)[-1].strip("]'")
 
 
 def _numbers(value: Any) -> Any:
-    """As an array of NumPy that shares its memory; None: it is elsewhere, or of another kind."""
+    """Whole numbers as an array of NumPy that shares their memory; None: they are elsewhere, or of another
+    kind."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if numpy is None:
         return None
     if torch is not None and type(value) is torch.Tensor:
         plain = value.is_cpu and value.layout is torch.strided and not value.is_floating_point()
-        return value.detach().numpy() if plain and not a_mode_is_on() else None
-    return value if type(value) is numpy.ndarray else None
+        value = value.detach().numpy() if plain and not a_mode_is_on() else None
+    return value if type(value) is numpy.ndarray and value.dtype.kind in "biu" else None
 
 
-def _mask(name: str, value: Any, ids: Any) -> list[int] | None:
-    mask = None if value is None else _numbers(value)
-    if mask is None or mask.shape != ids.shape or mask.dtype.kind not in "biu":
-        return None
-    kept = mask != 0
-    if name == "mask" and ((kept[:, 1:] != kept[:, :-1]).sum(axis=1) > _MOST_EDGES).any():
-        return None  # of tokens that are hidden or scored, not of padding
-    found: list[int] = kept.sum(axis=1).tolist()
-    return found
-
-
-def _given_lengths(named: dict[str, Any], places: int) -> list[int] | None:
+def _given_lengths(arrays: dict[str, Any], places: int) -> list[int] | None:
     for name in _LENGTHS:
-        lengths = None if name not in named else _numbers(named[name])
-        if lengths is None or lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.size < 1:
+        lengths = arrays.get(name)
+        if lengths is None or lengths.ndim != 1 or lengths.size < 1:
             continue
         sums = name.startswith("cu_")
         found: list[int] = (lengths[1:] - lengths[:-1] if sums else lengths).tolist()
@@ -203,9 +148,9 @@ def _given_lengths(named: dict[str, Any], places: int) -> list[int] | None:
     return None
 
 
-def _packed(named: dict[str, Any], ids: Any) -> list[int] | None:
+def _packed(arrays: dict[str, Any], ids: Any) -> list[int] | None:
     """From positions that begin anew with each sequence."""
-    positions = next((found for name in _POSITIONS if (found := _numbers(named.get(name))) is not None), None)
+    positions = next((arrays[name] for name in _POSITIONS if name in arrays), None)
     if positions is None or positions.shape != ids.shape:
         return None
     flat = positions.reshape(-1)
@@ -217,22 +162,10 @@ def _packed(named: dict[str, Any], ids: Any) -> list[int] | None:
     return [end - start for start, end in zip(starts, ends, strict=True) if end - start > 1]
 
 
-def _unmasked(ids: Any) -> list[int]:
-    """Padding is the run of one value at the end of rows, or at their beginning, that several rows share."""
-    rows, width = ids.shape
-    for ends in (ids[:, ::-1], ids):
-        values = ends[:, 0]
-        padded = (ends[:, 0] == ends[:, 1]).nonzero()[0]
-        if padded.size == 0:
-            continue
-        pad = values[padded[0]]
-        other = ends != pad
-        runs = other.argmax(axis=1)
-        runs[~other.any(axis=1)] = width
-        if (runs > 1).sum() >= max(1, (rows - 1) // 4):
-            found: list[int] = (width - runs).tolist()
-            return found
-    return [width] * rows
+def _unmasked(arrays: dict[str, Any], ids: Any) -> list[int] | None:
+    masks = (arrays[name] for name in _MASKS if name in arrays and arrays[name].shape == ids.shape)
+    mask = next(masks, None)
+    return None if mask is None else (mask != 0).sum(axis=1).tolist()
 
 
 class _Languages:

@@ -101,14 +101,6 @@ class Field:
         values: list[int] = self.array.kept.reshape(-1).tolist()
         return values
 
-    @cached_property
-    def padding(self) -> tuple[int, float, int]:
-        """Value, share of the elements, rows; of rows of integers."""
-        found: tuple[int, float, int] = _core.padding(
-            self.array.address, self.dtype, self.rows, self.row_size
-        )
-        return found
-
     def distinct_in_row(self, row: int, most: int = 4096) -> int:
         """How many different numbers the beginning of a row has."""
         return len(set(self.array.kept[row].reshape(-1)[:most].tolist()))

@@ -134,8 +134,7 @@ std::optional<BatchWindows> batch_windows(const Case& facts) {
 }
 
 void add_batch_windows(const Case& facts, Diagnosis& diagnosis) {
-  if (diagnosis.kind == VerdictKind::not_input_bound || !setting(facts.profile, kOverlappedBy).empty())
-    return;
+  if (diagnosis.kind == VerdictKind::not_input_bound) return;
   const std::optional<BatchWindows> found = batch_windows(facts);
   if (!found) return;
   const auto size = static_cast<double>(found->size);

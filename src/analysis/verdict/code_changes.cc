@@ -73,18 +73,12 @@ std::optional<std::string> tokens_made_before(const Case& facts) {
          duration(facts.gate.step_s);
 }
 
-/// Samples that the policy itself generates.
-std::optional<std::string> overlapped(const Case& facts) {
-  const std::string by = setting(facts.profile, kOverlappedBy);
-  return by.empty() ? std::nullopt : std::optional(by);
-}
-
 }  // namespace
 
 std::vector<Advice> advise_code_changes(const Case& facts) {
   std::vector<Advice> advice;
   if (facts.candidate < 0) return advice;
-  for (const auto change : {rows_at_once, arrays_for_frames, tokens_made_before, overlapped}) {
+  for (const auto change : {rows_at_once, arrays_for_frames, tokens_made_before}) {
     if (std::optional<std::string> text = change(facts)) {
       Advice each;
       each.text = *std::move(text) + std::string(kHowToCompare);

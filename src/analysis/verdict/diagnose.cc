@@ -625,8 +625,8 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
         by == "loop" ? "a batch takes what that thread needs for it, which was not recorded: wrap what the "
                        "thread takes its batches from"
                      : "what the training loop itself waits for was not recorded: wrap what it takes its "
-                       "batches from, or put a queue.Queue between the thread and the loop, whose get is "
-                       "then recorded";
+                       "batches from (for batch in hr.wrap(...), hr.wrap(queue)), or mark its wait with "
+                       "hr.get_next";
     return diagnosis;
   }
   if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;

@@ -6,13 +6,6 @@ namespace headrace::profile {
 
 using metrics::Clock;
 
-namespace {
-
-/// Batches after which a put is looked for.
-constexpr int kMaxRelayOffers = 4;
-
-}  // namespace
-
 IteratorWatch::IteratorWatch(std::shared_ptr<LoaderHandle> loader, bool begins)
     : loader_(std::move(loader)), made_ns_(Clock::now_ns()) {
   if (begins) begin();
@@ -29,31 +22,20 @@ void IteratorWatch::dispatched_at_start(int worker, std::int64_t batch) noexcept
 }
 
 void IteratorWatch::begin() noexcept try {
-  relay_.reset();
-  offers_ = kMaxRelayOffers;
   recorder_ = std::make_shared<LoopRecorder>(loader_);
 } catch (...) {
   // No memory for a recorder: this epoch is not recorded, the loop continues.
   recorder_.reset();
 }
 
-std::shared_ptr<Relay> IteratorWatch::offer_relay() noexcept try {
-  if (offers_ == 0 || recorder_ == nullptr || relayed() || !Relay::possible_here()) return nullptr;
-  --offers_;
-  if (relay_ == nullptr) relay_ = std::make_shared<Relay>(loader_, recorder_);
-  return relay_;
-} catch (...) {
-  return nullptr;
-}
-
 void IteratorWatch::restart() noexcept {
-  if (recorder_ != nullptr && !relayed()) recorder_->end_loop();
+  if (recorder_ != nullptr) recorder_->end_loop();
   if (tracker_ != nullptr) tracker_->restart(Clock::now_ns());
   if (outer_ == nullptr) begin();
 }
 
 void IteratorWatch::end_loop() noexcept {
-  if (recorder_ == nullptr || relayed()) return;
+  if (recorder_ == nullptr) return;
   recorder_->end_loop();
   recorder_.reset();
 }
@@ -91,11 +73,7 @@ void IteratorWatch::begin_wait() noexcept {
   }
   if (recorder_ == nullptr) begin();
   if (tracker_ != nullptr) asked_ns_ = Clock::now_ns();
-  if (relayed()) {
-    relay_->begin_feed();
-  } else if (recorder_ != nullptr) {
-    recorder_->begin_wait();
-  }
+  if (recorder_ != nullptr) recorder_->begin_wait();
 }
 
 void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) noexcept {
@@ -115,10 +93,7 @@ void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) no
     charges = tracker_->yielded(batch, asked_ns_, Clock::now_ns());
     made_by_ = charges.made_by;
   }
-  if (relayed()) {
-    if (tracker_ != nullptr && delivered) relay_->followed(charges);
-    relay_->end_feed(delivered, failed);
-  } else if (tracker_ == nullptr) {
+  if (tracker_ == nullptr) {
     recorder_->end_wait(delivered, failed, 0);
   } else {
     recorder_->end_wait(delivered, failed, charges);
@@ -139,11 +114,7 @@ void IteratorWatch::tell_handoff(const HandoffSample& sample, const char* batch_
 }
 
 void IteratorWatch::end() noexcept {
-  if (relayed()) {
-    relay_->exhausted();
-  } else if (recorder_ != nullptr) {
-    recorder_->end_loop();
-  }
+  if (recorder_ != nullptr) recorder_->end_loop();
   if (tracker_ != nullptr) tracker_->ended(Clock::now_ns());
 }
 

@@ -393,7 +393,7 @@ ThreadContext* LoopRecorder::follow_to(ThreadContext& thread) noexcept {
   metrics::WorkerCell* worker = context->probe.cell();
   worker->is_sink.store(1);
   metrics::OperatorCell* source = nullptr;
-  if (loader_->source() != nullptr && !left_) {
+  if (loader_->source() != nullptr) {
     ++context->get_next_depth;
     source = context->cell(loader_->source()->id_in(*context->session()));
     --context->get_next_depth;
@@ -419,15 +419,6 @@ void LoopRecorder::leave_thread() noexcept {
   if (context_ == nullptr || !on_its_thread()) return;
   std::erase(context_->running_loops(), running_);
   context_ = nullptr;
-}
-
-void LoopRecorder::leave() noexcept {
-  left_ = true;
-  if (context_ == nullptr || !on_its_thread() || pid_ != current_pid()) return;
-  metrics::WorkerCell* worker = context_->probe.cell();
-  leave_thread();
-  context_uid_ = 0;
-  if (worker != nullptr && ThreadContext::local().running_loops().empty()) worker->is_sink.store(0);
 }
 
 // An exception ended the loop for all that was known; the caller asks for the next batch all the same.

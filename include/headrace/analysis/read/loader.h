@@ -66,9 +66,6 @@ inline constexpr std::string_view kMachineCores = "machine_cores";
 /// What the loop itself was in during steps that took many times as long as others ("evaluate
 /// (train.py:88)").
 inline constexpr std::string_view kPausesIn = "pauses_in";
-/// Advice, what makes batches beside the training. A thread that loads ahead does not, where batches depend
-/// on what was trained before ("step the environments in processes: AsyncVectorEnv").
-inline constexpr std::string_view kOverlappedBy = "overlapped_by";
 /// "rank 0": that rank's loader makes the batches of all ranks.
 inline constexpr std::string_view kBatchesFrom = "batches_from";
 /// "all": each worker of a stream reads the whole of it, as far as its first batches show.

@@ -5,8 +5,8 @@
     analyzer.get_temporal_breakdown(visualize=False)
 
 Method names, arguments, data frames and figures are those of that version, its quirks included: they are
-listed in docs/hta.md; `headrace.Trace` has the corrected definitions. Needs pandas; pictures need
-plotly.
+listed in docs/hta.md; `headrace.Trace` has the corrected definitions. Needs pandas. No
+pictures are drawn: the frames have pandas' own.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
@@ -15,13 +14,10 @@ from headrace.compat.hta import (
     _critical_path,
     _cupti,
     _launches,
-    _plots,
     _sequences,
     _stragglers,
 )
 from headrace.compat.hta._trace import Trace, TraceFiles
-
-logger = logging.getLogger("headrace")
 
 
 class TimeSeriesTypes(enum.Flag):
@@ -32,7 +28,7 @@ class TimeSeriesTypes(enum.Flag):
 
 
 class TraceAnalysis:
-    """Traces of one or several ranks, read at once. Times are microseconds."""
+    """Traces of one or several ranks, read at once. Times are microseconds. ``visualize`` draws nothing."""
 
     def __init__(
         self,
@@ -51,17 +47,10 @@ class TraceAnalysis:
     # --- breakdowns ---
 
     def get_temporal_breakdown(self, visualize: bool = True) -> pd.DataFrame:
-        table = _breakdown.temporal_breakdown(self.t)
-        if visualize:
-            shares = ["idle_time_pctg", "compute_time_pctg", "non_compute_time_pctg"]
-            _plots.stacked_by_rank(table, shares, "Temporal breakdown")
-        return table
+        return _breakdown.temporal_breakdown(self.t)
 
     def get_comm_comp_overlap(self, visualize: bool = True) -> pd.DataFrame:
-        table = _breakdown.communication_overlap(self.t)
-        if visualize:
-            _plots.stacked_by_rank(table, ["comp_comm_overlap_pctg"], "Communication under computation")
-        return table
+        return _breakdown.communication_overlap(self.t)
 
     def get_gpu_kernel_breakdown(
         self,
@@ -71,12 +60,7 @@ class TraceAnalysis:
         include_memory_kernels: bool = True,
         image_renderer: str = "",
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        types, kernels = _breakdown.kernel_breakdown(
-            self.t, duration_ratio, num_kernels, include_memory_kernels
-        )
-        if visualize:
-            _plots.pie_by_type(types, image_renderer)
-        return types, kernels
+        return _breakdown.kernel_breakdown(self.t, duration_ratio, num_kernels, include_memory_kernels)
 
     def get_idle_time_breakdown(
         self,
@@ -87,12 +71,9 @@ class TraceAnalysis:
         show_idle_interval_stats: bool = False,
         consecutive_kernel_delay: int = 30,
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        table, statistics = _breakdown.idle_time(
+        return _breakdown.idle_time(
             self.t, self._ranks(ranks), streams, show_idle_interval_stats, consecutive_kernel_delay
         )
-        if visualize:
-            _plots.idle_by_stream(table, visualize_pctg)
-        return table, statistics
 
     # --- launches and queues ---
 
@@ -143,21 +124,10 @@ class TraceAnalysis:
         include_memory_events: bool = True,
         visualize: bool = True,
     ) -> dict[int, pd.DataFrame]:
-        tables = {
+        return {
             rank: _launches.launch_statistics(self.t, rank, include_memory_events)
             for rank in self._ranks(ranks)
         }
-        for table in tables.values() if visualize else ():
-            short = (table["cpu_duration"] <= runtime_cutoff) & (
-                table["gpu_duration"] < table["cpu_duration"]
-            )
-            _plots.scatter_of_launches(table[short], "Short kernels")
-            _plots.histogram_of(
-                table[table["cpu_duration"] > runtime_cutoff], "cpu_duration", "Slow launches"
-            )
-            late = table[table["launch_delay"] > launch_delay_cutoff]
-            _plots.histogram_of(late, "launch_delay", "Late kernels")
-        return tables
 
     def get_aten_op_kernels_and_delay(
         self, ranks: Sequence[int] | None = None, sort_by: Sequence[str] | None = None
@@ -175,13 +145,9 @@ class TraceAnalysis:
         visualize: bool = False,
         compress_other_kernels: bool = True,
     ) -> pd.DataFrame:
-        table = _sequences.frequent_sequences(
+        return _sequences.frequent_sequences(
             self.t, operator_name, output_dir, min_pattern_len, rank, top_k, compress_other_kernels
         )
-        if visualize and len(table):
-            shown = table.rename(columns={"pattern": "name", "GPU kernel duration (us)": "sum (us)"})
-            _plots.bars_by_name(shown.assign(rank=rank), f"Kernel sequences of {operator_name}", None)
-        return table
 
     # --- annotations ---
 
@@ -199,12 +165,9 @@ class TraceAnalysis:
         allowlist_patterns: Sequence[str] | None = None,
         image_renderer: str | None = None,
     ) -> pd.DataFrame | None:
-        table = _annotations.annotation_breakdown(
+        return _annotations.annotation_breakdown(
             self.t, use_gpu_annotation, duration_ratio, num_kernels, allowlist_patterns
         )
-        if visualize and table is not None:
-            _plots.bars_by_name(table, "Annotations", image_renderer)
-        return table
 
     # --- critical path ---
 

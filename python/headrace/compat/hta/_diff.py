@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from headrace.compat.hta._plots import bar_of_differences
 from headrace.compat.hta._symbols import shorten_name
 from headrace.compat.hta._trace import Trace
 
@@ -148,15 +147,3 @@ class TraceDiff:
             "unchanged": both & (after == before),
         }
         return {what: list(table.index[rows]) for what, rows in chosen.items()}
-
-    @classmethod
-    def visualize_counts_diff(
-        cls, df: pd.DataFrame, show_image: bool = True, export_image_path: str | None = None
-    ) -> None:
-        bar_of_differences(df, "diff_counts", "calls", show_image, export_image_path)
-
-    @classmethod
-    def visualize_duration_diff(
-        cls, df: pd.DataFrame, show_image: bool = True, export_image_path: str | None = None
-    ) -> None:
-        bar_of_differences(df, "diff_duration", "time (us)", show_image, export_image_path)

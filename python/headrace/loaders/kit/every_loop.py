@@ -15,7 +15,7 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.kit.inside_next import watch
+from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.loaders.kit.libraries import MODULES
 from headrace.loaders.kit.names import is_the_users, user_line
 from headrace.record.operator import readable
@@ -117,6 +117,7 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
         _beginning.of = None
     if attachment.unknown:
         watch(handle, obj)
+    watch_thread(handle)
     return in_its_phase(iterator, handle, obj, bare_iterator)
 
 

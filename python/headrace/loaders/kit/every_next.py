@@ -23,27 +23,24 @@ def patch(
     adapter: Adapter,
     is_recorded: Callable[[Any], bool],
     starts: str = "",
-    method: str = "__next__",
 ) -> None:
-    """Each call of ``method`` of the class is a GetNext of the loop over that object.
+    """Each next() of an object of the class is a GetNext of the loop over that object.
 
     is_recorded: whether an object has a record already, as one that `wrap` got.
     starts: its method that starts the workers, which a program may call before the first ``next()``.
     """
-    if not isinstance(getattr(kind, method), _core.HookedCall):
-        _RecordedNext(kind, adapter, is_recorded, starts, method)
+    if not isinstance(kind.__next__, _core.HookedCall):
+        _RecordedNext(kind, adapter, is_recorded, starts)
 
 
 class _RecordedNext:
-    def __init__(
-        self, kind: Any, adapter: Adapter, is_recorded: Callable[[Any], bool], starts: str, method: str
-    ) -> None:
+    def __init__(self, kind: Any, adapter: Adapter, is_recorded: Callable[[Any], bool], starts: str) -> None:
         self._adapter = adapter
         self._is_recorded = is_recorded
         self._loops: weakref.WeakKeyDictionary[Any, _Loop] = weakref.WeakKeyDictionary()
-        bare = getattr(kind, method)
+        bare = kind.__next__
         hooked = _core.HookedCall(bare, self._before, self._after, self._failed)
-        setattr(kind, method, hooked)
+        kind.__next__ = hooked
         for name, held in list(vars(kind).items()):
             if held is bare:  # next() under another name
                 setattr(kind, name, hooked)

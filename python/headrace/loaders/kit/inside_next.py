@@ -100,12 +100,13 @@ def _workers_of(obj: Any) -> str:
     return ""
 
 
-class _Thread(NamedTuple):
-    """A thread that iterates a loader: what it does between two batches."""
+class _Thread:
+    """The thread that iterates a loader, and samples of what it does between two batches."""
 
-    ident: int
-    loader: weakref.ref[_core.LoaderHandle]
-    seen: Counter[str]
+    def __init__(self, loader: _core.LoaderHandle) -> None:
+        self.loader = weakref.ref(loader)
+        self.ident = threading.get_ident()  #: until another thread is in its next()
+        self.seen: Counter[str] = Counter()
 
 
 _threads: list[_Thread] = []
@@ -125,34 +126,33 @@ _HANDS_OVER_OF_MAIN = {"/queue.py": {"put"}}
 _LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
 
 
-def watch_thread(ident: int, loader: _core.LoaderHandle) -> None:
-    """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue for the loop.
+def watch_thread(loader: _core.LoaderHandle) -> None:
+    """Sample the thread that iterates ``loader``, in its first loop.
 
     A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
     """
-    earlier = [each for each in _threads if each.loader() is loader]
-    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
-    forget(loader)
-    _threads.append(_Thread(ident, weakref.ref(loader), seen))
-    _start()
-
-
-def forget(loader: _core.LoaderHandle) -> None:
-    """The thread's queue was found."""
-    _threads[:] = [each for each in _threads if each.loader() is not loader]
+    if loader.steps == 0:
+        _threads.append(_Thread(loader))
+        _start()
 
 
 def _sample_thread(each: _Thread) -> bool:
     """Whether no more samples are needed."""
     loader = each.loader()
-    calls = _core.calls_of_thread(each.ident)
-    if loader is None or not calls or not loader.active:
-        return loader is None  # else between two epochs
+    if loader is None:
+        return True
+    in_next = loader.in_next[0]
+    if in_next not in (0, each.ident):
+        each.ident = in_next
+        each.seen.clear()
+    calls = _core.calls_of_thread(each.ident) if loader.active else []
+    if not calls:
+        return False  # between two epochs
     is_main = each.ident == threading.main_thread().ident
     hands_over = _HANDS_OVER_OF_MAIN if is_main else _HANDS_OVER
-    each.seen[_part_of_thread(calls, loader.in_next[0] == each.ident, hands_over)] += 1
-    if each.seen.total() < _THREAD_SAMPLES:
-        return False
+    each.seen[_part_of_thread(calls, in_next == each.ident, hands_over)] += 1
+    if each.seen.total() < _THREAD_SAMPLES or (is_main and not each.seen["next"]):
+        return False  # the main thread may have called iter() for another one
     works, waits = each.seen["works"], each.seen["waits"]
     # A main thread that is always in next() is a loop that waits for its input.
     may_hand_over = not is_main or waits >= _TRAINS * each.seen.total()

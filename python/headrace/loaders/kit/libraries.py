@@ -23,7 +23,6 @@ MODULES = {
     "keras": "tfdata",
     "litdata": "litdata",
     "mindspore": "mindspore",
-    "monai": "monai",
     "nnunetv2": "batchgenerators",
     "nvidia.dali": "dali",
     "ray.data": "ray_data",
@@ -33,7 +32,6 @@ MODULES = {
     "torch.utils.data": "torch_dataloader",
     "torch_geometric": "torch_geometric",
     "torchdata": "torchdata_nodes",
-    "torchrl": "torchrl",
     "webdataset": "webdataset",
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
 from headrace.loaders.mindspore.probes import time_stage
@@ -93,6 +94,7 @@ def _begin(self: Any) -> Iterator[Any]:
         watch.loop_begins()
     loop = _Loop(self, watch)
     timed = _core.TimedIterator(record.handle, loop, None, loop.ready)
+    watch_thread(record.handle)
     phased: Iterator[Any] = in_its_phase(timed, record.handle, self, bare_iterator)
     return phased
 

@@ -35,7 +35,7 @@ class FunctionsOfLoops:
             if loop is not None:
                 loop.add(inner)
                 return
-            function = Function(frame.f_code, frame.f_globals)
+            function = Function(frame.f_code)
             if function.is_the_users and not function.is_part_of_caller:
                 inner = function
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Container
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headrace import _core
 from headrace.loaders.kit.names import is_the_users
@@ -26,12 +26,11 @@ _DEEPEST = 150
 class Function:
     """A function that was seen: one object for each code, as codes are slow to compare."""
 
-    __slots__ = ("code", "is_the_users", "name", "namespace")
+    __slots__ = ("code", "is_the_users", "name")
 
-    def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
+    def __init__(self, code: CodeType) -> None:
         self.code = code
         self.name = code.co_name
-        self.namespace = namespace  #: its globals
         self.is_the_users = is_the_users(code.co_filename)
 
     @property
@@ -119,5 +118,5 @@ class StackSampler:
         code = frame.f_code
         known = self._functions.get(id(code))
         if known is None:
-            known = self._functions[id(code)] = Function(code, frame.f_globals)
+            known = self._functions[id(code)] = Function(code)
         return known

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
 from headrace.loaders.no_loader.stack_samples import Function, StackSample
 
 #: Files of libraries in which forward, backward and updates run, and the functions that do; none: all of it.
@@ -29,6 +29,11 @@ _MIN = 4
 _MIN_ANEW = 3
 #: Share of the loop's time from which a generator is worth a word.
 _WORTH_A_WORD = 0.1
+#: Names of functions that make batches. Samples do not show whose result the step takes, so a name is what
+#: separates ``get_batch`` from ``log_metrics`` or ``augment``.
+_MAKES_BATCHES = re.compile(
+    r"_*(get|next|make|load|fetch|read|sample|draw|build|generate|prepare)\w*(batch|data|example|sample)"
+)
 #: Share of a function's samples in which a library computes: above it, it does more than make a batch.
 _MIXED = 0.05
 _GENERATOR = 0x20
@@ -64,7 +69,6 @@ def find(samples: Sequence[StackSample]) -> Candidate | None:
     if not samples:
         return None
     last = samples[-1]
-    caller: Function | None = None
     for depth, (frame, function) in enumerate(zip(*last, strict=True)):
         if not function.is_the_users:
             continue
@@ -77,11 +81,8 @@ def find(samples: Sequence[StackSample]) -> Candidate | None:
             found = _in_loop(function, paths, computes)
             if found is not None:
                 return found
-        if not of_library and caller is not None and is_called_in_a_loop(caller.code, function.name):
-            takers = {each.name for sample in samples for each in sample.functions if each is not function}
-            if makes_batches(caller.code, function.name, caller.namespace, takers):
-                break  # a loop that makes one batch
-        caller = function
+        if not of_library and _MAKES_BATCHES.match(function.name):
+            break  # a loop that makes one batch
     return None
 
 
@@ -99,7 +100,6 @@ def _paths_below(samples: Sequence[StackSample], depth: int, frame: int) -> list
 
 
 def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candidate | None:
-    of_library = max(computes) >= 0
     mixed = _mixed(paths, computes)
     seen: Counter[tuple[Function, Function]] = Counter()
     anew: Counter[tuple[Function, Function]] = Counter()
@@ -120,9 +120,7 @@ def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candida
             if candidate.share >= _WORTH_A_WORD:
                 return candidate
             continue
-        takers = {one.name for path in paths for one in path if one is not function and one not in mixed}
-        makes = makes_batches(caller.code, function.name, caller.namespace, None if of_library else takers)
-        if makes or (makes is None and of_library):
+        if _MAKES_BATCHES.match(function.name):
             return candidate
     return None
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from headrace.common.launcher import speaks_for_job
 from headrace.common.messages import say
+from headrace.loaders.no_loader.futures import WaitedFutures
 from headrace.loaders.no_loader.stack_samples import Function, StackSampler
 from headrace.loaders.no_loader.thread_queues import ThreadQueues
 from headrace.loaders.no_loader.training_loop import Candidate, find
-from headrace.loaders.no_loader.waiting_calls import WaitingCalls
 from headrace.record import session
 from headrace.record.hooks import phased_loops
 from headrace.record.session import enabled
@@ -33,13 +33,13 @@ def watch() -> Iterator[float]:
         return
     sampler = StackSampler(main)
     queues = ThreadQueues()
-    calls = WaitingCalls()
+    futures = WaitedFutures()
     said: set[Function] = set()
     searched = 0
     while not session.loaders_opened:
         yield sampler.pause_s()
         stack = sampler.sample()
-        calls.observe(stack)
+        futures.observe(stack)
         if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
             queues.observe(sampler.everywhere())
         stack.clear()

@@ -14,6 +14,7 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import user_line
 from headrace.loaders.spdl.attachment import PipelineAttachment, seen_from_outside
 from headrace.record.operator import readable
@@ -136,6 +137,7 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
     try:
         attachment.begin_loop(handle)
         timed = _core.TimedIterator(handle, iterator, None, attachment.ready)
+        watch_thread(handle)
         return in_its_phase(timed, handle, pipeline, bare_iterator)
     except Exception as error:  # the loop must still run
         let_through(error)

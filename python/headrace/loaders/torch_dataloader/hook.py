@@ -7,7 +7,6 @@ ours is between the user's code, torch and the dataset, so tracebacks are unchan
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
@@ -20,7 +19,6 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
-from headrace.loaders.kit.relay import FED_BY_THREAD
 from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
 from headrace.loaders.torch_dataloader.first_draw import sampler_of, time_first_draw
 from headrace.loaders.torch_dataloader.keras import users_dataset
@@ -28,7 +26,6 @@ from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.loaders.torch_dataloader.settings import (
     Settings,
     add_loop,
-    fed_by_thread,
     model_json,
     settings_of,
 )
@@ -332,9 +329,7 @@ def _attach(iterator: Any, start: _Start) -> None:
             inside_next.watch(start.handle, users_dataset(iterator._dataset))
     _time_sampler(iterator, start.handle.id)
     looks.loop_begins(start.handle)
-    if start.handle.steps == 0 and threading.current_thread() is threading.main_thread():
-        inside_next.watch_thread(threading.get_ident(), start.handle)
-    own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
+    inside_next.watch_thread(start.handle)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
     if start.outer is not None:

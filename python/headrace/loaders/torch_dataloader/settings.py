@@ -8,7 +8,6 @@ import types
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.torch_dataloader import keras
 from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass
@@ -249,30 +248,6 @@ def add_loop(model: LoaderModel, settings: Settings) -> None:
     for one in own.parameters:
         one.sets = "none"
     model.parameters += own.parameters
-
-
-def fed_by_thread(handle: _core.LoaderHandle, settings: Settings, room: int) -> int:
-    """A thread of the program iterates the loader and fills a queue of ``room`` places for the loop.
-
-    Returns the stage that is in front of the queue.
-    """
-    if settings.num_workers > 0:
-        return _HANDS_OVER
-    from headrace.results.data import as_json
-
-    model = model_of(settings)
-    del model.stages[_MAKES + 1 :]
-    makes = model.stages[_MAKES]
-    makes.workers, makes.runs_in, makes.gets_work = 1, "thread", "shared_queue"
-    sets = {"num_workers": "workers", "buffer_size": "capacity"}
-    fills = any(each.name == "buffer_size" for each in model.parameters)
-    model.buffers = [LoaderBuffer(from_=_MAKES, capacity=room, set_by="buffer_size" if fills else "")]
-    model.delivery = LoaderDelivery()
-    for each in model.parameters:
-        each.sets = sets.get(each.name, "none")
-        each.stage = _MAKES if each.name in sets else -1
-    handle.describe(json.dumps(as_json(model)), 1)
-    return _MAKES
 
 
 @lru_cache(maxsize=32)

@@ -130,9 +130,6 @@ class _Recorder:
         return level
 
     def _level(self) -> int:
-        try:
-            if self._queue_size is not None:
-                return int(self._queue_size())
-        except NotImplementedError:  # macOS
-            pass
+        if self._queue_size is not None:
+            return int(self._queue_size())
         return 0 if self._is_empty() else 1

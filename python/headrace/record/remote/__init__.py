@@ -11,11 +11,8 @@ imports      hooks what is imported now, and what is imported later
 
 from __future__ import annotations
 
-from headrace.common.recording import require_recording
 from headrace.record.remote import aiohttp, fsspec, http_client, httpcore, obstore
 from headrace.record.remote.imports import hook_imports
-
-require_recording("recording")
 
 #: Hooks by the module after whose import they are put in. No request passes through two of them.
 CLIENTS = {

@@ -14,7 +14,6 @@ import click
 
 from headrace._core import __version__
 from headrace.common.plain import error_line
-from headrace.common.recording import require_recording
 from headrace.errors import Error, UsageError
 from headrace.show.cli.check import check
 from headrace.show.cli.cluster import cluster
@@ -31,9 +30,6 @@ from headrace.show.cli.top import top
 from headrace.show.cli.trace import trace
 from headrace.show.cli.tune import tune
 from headrace.show.cli.view import view
-
-#: Commands that record, or follow a recording of this machine.
-_RECORDING = (demo, run, env, top, tune)
 
 
 class _Group(click.Group):
@@ -60,14 +56,6 @@ class _Group(click.Group):
         except OSError as error:  # of --help and --version, which are printed before a command is invoked
             _leave(error)
         sys.exit(result if isinstance(result, int) else 0)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        if command in _RECORDING:
-            require_recording(f"headrace {name}")
-        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

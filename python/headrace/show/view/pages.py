@@ -9,10 +9,8 @@ from urllib.parse import quote, urlencode
 from headrace import _core
 from headrace.predict.comparison import Comparison
 from headrace.results.library import Library, ReportState, Run, Summary
-from headrace.results.runs_table import Runs
 from headrace.results.sentences import live_lines
 from headrace.results.tuning_record import TuningRecord
-from headrace.show.view import parameters
 from headrace.traces.table_text import seconds
 
 #: What has not been read by then is in the page that is asked for next, two seconds later.
@@ -112,14 +110,7 @@ def list_page(library: Library) -> str:
         )
     if older:
         body += f"<p>{older} older runs are not listed.</p>"
-    links = '<nav><span aria-current="page">all runs</span><a href="/parameters">parameters</a></nav>'
-    return _page("runs", f'{links}<main class="sheet"><h1>Recorded runs</h1>{body}</main>')
-
-
-def parameters_page(found: Runs, sort: str | None) -> str:
-    """What the runs were set to. sort: as for `Runs.sorted_by`, with its UsageError."""
-    links = '<nav><a href="/">all runs</a><span aria-current="page">parameters</span></nav>'
-    return _page("parameters", f'{links}<main class="sheet">{parameters.parameters_page(found, sort)}</main>')
+    return _page("runs", f'<main class="sheet"><h1>Recorded runs</h1>{body}</main>')
 
 
 def message_page(says: str) -> str:

@@ -12,7 +12,6 @@ from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
 from headrace.predict.comparison import Comparison, like_it, side_names
 from headrace.results.library import Library, Run
-from headrace.results.runs_table import runs_of
 from headrace.show.view import pages
 from headrace.show.view.guard import App, Guard
 
@@ -83,20 +82,11 @@ def application(library: Library) -> App:
         names = side_names(a.name, b.name)
         return HTMLResponse(pages.compare_page(Comparison([first], [second], names), alone))
 
-    def parameters(request: Request) -> Response:
-        try:
-            found = runs_of(library.root)
-            page = pages.parameters_page(found, request.query_params.get("sort"))
-        except Error as error:
-            return _said(error_line(error), 404 if isinstance(error, UsageError) else 200)
-        return HTMLResponse(page)
-
     static = StaticFiles(directory=Path(__file__).parent / "static")
     routes = [
         Route("/", runs),
         Route("/run/{name:path}", run),
         Route("/compare", compare),
-        Route("/parameters", parameters),
         Mount("/static", static),
     ]
     return Starlette(routes=routes)

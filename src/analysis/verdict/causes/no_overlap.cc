@@ -97,8 +97,6 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
-  if (!setting(facts.profile, kOverlappedBy).empty())
-    return finding;  // it is advised as a change of the program
   const profile::Parameter* parameter = parameter_that_sets(op.parameters, profile::Quantity::workers);
   if (parameter != nullptr) {
     finding.advice.push_back(with_workers(facts, *parameter, segment->demand_s));

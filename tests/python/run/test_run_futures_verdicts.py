@@ -1,4 +1,4 @@
-"""Loops over futures, pools and queues of processes under ``headrace run``: found while they wait."""
+"""Loops over futures under ``headrace run``: found while they wait."""
 
 import re
 from pathlib import Path
@@ -48,40 +48,6 @@ MAPPED = """
             got.append(item)
             time.sleep(0.003)
     print(got == list(range(300)))
-"""
-
-POOL = """
-    import time
-    from multiprocessing import Pool
-    def load(number):
-        time.sleep(0.02)
-        return number
-    if __name__ == "__main__":
-        with Pool(2) as pool:
-            got = []
-            for item in pool.imap(load, range(300)):
-                got.append(item)
-                time.sleep(0.003)
-        print(got == list(range(300)))
-"""
-
-PROCESS_QUEUE = """
-    import time, multiprocessing
-    def produce(queue):
-        for number in range(300):
-            time.sleep(0.012)
-            queue.put(number)
-        queue.put(None)
-    if __name__ == "__main__":
-        queue = multiprocessing.Queue(4)
-        process = multiprocessing.Process(target=produce, args=(queue,))
-        process.start()
-        got = []
-        while (item := queue.get()) is not None:
-            got.append(item)
-            time.sleep(0.003)
-        process.join()
-        print(got == list(range(300)))
 """
 
 
@@ -161,14 +127,3 @@ def test_no_more_workers_than_futures_under_way(
     assert report.what_if(max_workers=3)["step_s"] < report.profile.sink.step_s / 2
     with pytest.raises(hr.UsageError, match="1 to 3"):
         report.what_if(max_workers=4)
-
-
-@pytest.mark.parametrize(("script", "loader"), [(POOL, "pool"), (PROCESS_QUEUE, "process queue")])
-def test_processes_are_seen_by_their_results(
-    scripts: Any, tmp_path: Path, script: str, loader: str, stored: StoredReports
-) -> None:
-    report = stored(lambda: of_run(scripts, tmp_path, script, b"True\n"))
-    assert re.fullmatch(loader + r" at script.py:\d+", report.loader)
-    assert report.profile.sink.steps > 150
-    assert report.profile.sink.starved_share > 0.5
-    assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", None)

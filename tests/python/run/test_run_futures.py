@@ -1,4 +1,4 @@
-"""Loops over futures, pools and queues of processes under ``headrace run``: found while they wait."""
+"""Loops over futures under ``headrace run``: found while they wait."""
 
 from typing import Any
 
