@@ -40,12 +40,12 @@ Findings check_free_time(Evidence& evidence) {
     const std::string source =
         "step_time: free_s of stage_s + bubble_s, limit " + percent(kLimits.free_share);
     if (worst.share() <= kLimits.free_share) return nothing_found(otherwise, figures, source);
-    return {
-        {worst.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
-         "the device is idle for much of its steps", figures,
-         "launches in time, and yet gaps between kernels: larger batches, fused operators or graph mode make "
-         "fewer of them",
-         source, worst.share()}};
+    return {{worst.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
+             "the device is idle for much of its steps", figures,
+             "no rule above explains it: gaps between kernels (larger batches, fused operators or graph mode "
+             "make "
+             "fewer), or launches that are not in the file",
+             source, worst.share()}};
   };
   const RankShare all =
       worst_rank(evidence.steps(), [](const StepParts& step) { return step.free; }, whole_of);
