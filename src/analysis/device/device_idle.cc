@@ -35,7 +35,7 @@ void charge(const trace::Trace& trace, Interval gap, const Work& next, std::span
   std::int64_t launched_ns =
       launched ? std::clamp(trace.columns().start_ns[call], gap.begin_ns, gap.end_ns) : gap.end_ns;
   // A call that lasts (the first, which loads the kernel's module) holds it up until the call's own end.
-  if (launched && gap.end_ns - launched_ns >= options.consecutive_kernel_delay_ns)
+  if (launched && trace.columns().duration_ns[call] >= options.consecutive_kernel_delay_ns)
     launched_ns = std::clamp(trace.columns().end_ns(call), launched_ns, gap.end_ns);
   const Intervals before = merged({{gap.begin_ns, launched_ns}});
   for (const Interval& wait : intersected(before, waits)) append(result[IdleReason::input], wait);

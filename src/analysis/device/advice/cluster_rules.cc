@@ -75,7 +75,7 @@ Findings check_slow_rank(Evidence& evidence) {
     findings.push_back({severity_of_share(share),
                         rank_text(gaps.integers("slow_rank")[row]) + " makes the others wait: its " +
                             quantity.shown + " differs most",
-                        figures, quantity.cure, source, share});
+                        figures, quantity.cure, source, findings.empty() ? share : findings.front().share});
   }
   return findings.empty() ? nothing_found("the ranks are equally fast", all, source) : findings;
 }

@@ -35,26 +35,25 @@ constexpr const char* kNoDevice = "the trace has no work on a device";
 
 Findings check_free_time(Evidence& evidence) {
   if (evidence.steps().empty()) return not_checked(kNoDevice);
-  const auto judge = [&](const RankShare& worst, const char* otherwise) -> Findings {
-    const std::string figures = figures_of(worst, "neither computing nor communicating for", " of its steps");
-    const std::string source =
-        "step_time: free_s of stage_s + bubble_s, limit " + percent(kLimits.free_share);
-    if (worst.share() <= kLimits.free_share) return nothing_found(otherwise, figures, source);
-    return {{worst.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
-             "the device is idle for much of its steps", figures,
-             "no rule above explains it: gaps between kernels (larger batches, fused operators or graph mode "
-             "make "
-             "fewer), or launches that are not in the file",
-             source, worst.share()}};
-  };
   const RankShare all =
       worst_rank(evidence.steps(), [](const StepParts& step) { return step.free; }, whole_of);
-  if (!evidence.launches_are_late || all.share() <= kLimits.free_share)
-    return judge(all, "the device is seldom idle within its steps");
-  return judge(worst_rank(
-                   evidence.steps(),
-                   [](const StepParts& step) { return std::max(0.0, step.free - step.launch); }, whole_of),
-               "late launches (launch_bound) are why the device is idle");
+  std::string figures = figures_of(all, "neither computing nor communicating for", " of its steps");
+  const std::string source = "step_time: free_s of stage_s + bubble_s, limit " + percent(kLimits.free_share);
+  if (all.share() <= kLimits.free_share)
+    return nothing_found("the device is seldom idle within its steps", figures, source);
+  const auto unexplained = [&](const StepParts& step) {
+    return std::max(0.0, step.free - (evidence.launches_are_late ? step.launch : 0));
+  };
+  const RankShare rest = worst_rank(evidence.steps(), unexplained, whole_of);
+  if (rest.share() <= kLimits.free_share)
+    return nothing_found("rules above say why the device is idle", figures, source);
+  if (rest.part < all.part) figures += "; other rules do not name " + duration(rest.part) + " of it";
+  return {
+      {rest.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
+       "the device is idle for much of its steps", figures,
+       "no rule above explains it: gaps between kernels (larger batches, fused operators or graph mode make "
+       "fewer), or launches that are not in the file",
+       source, rest.share()}};
 }
 
 Findings check_exposed_communication(Evidence& evidence) {
