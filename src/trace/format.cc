@@ -94,12 +94,10 @@ constexpr std::array kStrays = {
 
 void refuse_strays(const Input& input) {
   const std::string_view text = input.beginning();
-  if (text.find("\"traceEvents\"") != std::string_view::npos ||
-      text.find_first_not_of(" \t\r\n") == text.find('['))
-    return;
+  const bool is_trace = text.find("\"traceEvents\"") != std::string_view::npos ||
+                        text.find_first_not_of(" \t\r\n") == text.find('[');
   for (const Stray& stray : kStrays) {
-    const std::size_t at = text.find(stray.holds);
-    if (stray.at == kAnywhere ? at != kAnywhere
+    if (stray.at == kAnywhere ? !is_trace && text.find(stray.holds) != kAnywhere
                               : text.substr(0, stray.at + stray.holds.size()).ends_with(stray.holds))
       throw FormatError(input.path(), stray.says);
   }

@@ -365,11 +365,11 @@ def rocm_profile_data(path: Path) -> None:
 
 def zipped(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("trace.json", "{}")
+        archive.writestr("trace.json", '{"traceEvents": []}')
 
 
 def tarred(path: Path) -> None:
-    (path.parent / "rank0.json").write_text("{}")
+    (path.parent / "rank0.json").write_text('{"traceEvents": []}')
     with tarfile.open(path, "w:gz") as archive:
         archive.add(path.parent / "rank0.json", "rank0.json")
 

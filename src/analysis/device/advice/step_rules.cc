@@ -47,7 +47,7 @@ Findings check_free_time(Evidence& evidence) {
   const RankShare rest = worst_rank(evidence.steps(), unexplained, whole_of);
   if (rest.share() <= kLimits.free_share)
     return nothing_found("rules above say why the device is idle", figures, source);
-  if (rest.part < all.part) figures += "; other rules do not name " + duration(rest.part) + " of it";
+  figures = figures_of(rest, "idle, for no reason that other rules name, for", " of its steps");
   return {
       {rest.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
        "the device is idle for much of its steps", figures,
