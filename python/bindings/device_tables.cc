@@ -20,14 +20,12 @@
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
-#include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/loader_waits.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
 #include "headrace/analysis/device/memory_use.h"
 #include "headrace/analysis/device/operators.h"
-#include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
 #include "headrace/analysis/device/roofline.h"
 #include "headrace/analysis/device/sequences.h"
@@ -77,9 +75,7 @@ auto crossed(device::QueueLength&& found) { return crossed_all(found.summary, fo
 auto crossed(device::MemoryBandwidth&& found) { return crossed_all(found.summary, found.series); }
 auto crossed(device::Annotations&& found) { return crossed_all(found.ranges, found.kernels); }
 auto crossed(device::StepPoints&& found) { return crossed_all(found.steps, found.average); }
-auto crossed(device::StepBreakdown&& found) {
-  return crossed_all(found.steps, found.average, found.findings);
-}
+auto crossed(device::StepBreakdown&& found) { return crossed_all(found.steps, found.average); }
 auto crossed(device::DeviceIdle&& found) { return crossed_all(found.steps, found.total); }
 
 /// Defines a function of Python that runs `analysis` without the interpreter lock, with the traces (by value:

@@ -128,6 +128,7 @@ py::dict facts(const TraceSet& set, std::size_t index) {
   facts["rank"] = trace.rank;
   facts["says_rank"] = trace.file.rank.has_value();
   facts["base_time_ns"] = trace.file.base_time_ns;
+  facts["is_run_of_its_own"] = trace.is_run_of_its_own;
   facts["events"] = trace.columns().size();
   facts["length_ns"] = trace::length_ns(trace);
   facts["json_bytes"] = trace.file.notes.bytes;

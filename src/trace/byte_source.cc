@@ -34,4 +34,19 @@ std::size_t MemoryBytes::read(std::span<char> into) {
   return bytes;
 }
 
+PeekedBytes::PeekedBytes(ByteSource& source, std::size_t bytes) : source_(source), first_(bytes, '\0') {
+  std::size_t size = 0;
+  for (std::size_t more = 1; more > 0 && size < bytes; size += more)
+    more = source.read(std::span(first_).subspan(size));
+  first_.resize(size);
+}
+
+std::size_t PeekedBytes::read(std::span<char> into) {
+  if (given_ == first_.size()) return source_.read(into);
+  const std::size_t count = std::min(into.size(), first_.size() - given_);
+  std::copy_n(first_.data() + given_, count, into.data());
+  given_ += count;
+  return count;
+}
+
 }  // namespace headrace::trace

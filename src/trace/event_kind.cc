@@ -31,6 +31,17 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 20> kCategories = {
     {ascend::kOverlap, EventKind::summary},
 }};
 
+/// Of an event without a category, as rocprof's first version and rpd2tracing write it: "GPU0" and "6 GPU0" are
+/// devices, "COPY" is what they copy.
+EventKind kind_in_process(std::string_view process, std::string_view name) noexcept {
+  const std::size_t gpu = process.rfind("GPU");
+  const bool is_device = gpu != std::string_view::npos && gpu + 3 < process.size() &&
+                         process.find_first_not_of("0123456789", gpu + 3) == std::string_view::npos;
+  if (process.ends_with("COPY") || (is_device && name.starts_with("Copy"))) return EventKind::memory_copy;
+  if (is_device) return EventKind::kernel;
+  return name.starts_with("hip") || name.starts_with("hsa_") ? EventKind::runtime : EventKind::other;
+}
+
 }  // namespace
 
 EventKind kind_of_category(std::string_view category) noexcept {
@@ -50,7 +61,10 @@ std::vector<EventKind> kinds_of(const Columns& columns) {
     const Names::Id category = columns.category[row];
     if (!known[category]) by_name[category] = kind_of_category(columns.names[category]);
     known[category] = true;
-    if (columns.phase[row] == 'X') kinds[row] = by_name[category];
+    if (columns.phase[row] != 'X') continue;
+    kinds[row] = by_name[category];
+    if (columns.names[category].empty())
+      kinds[row] = kind_in_process(columns.lanes[columns.lane[row]].process_name, columns.name_of(row));
   }
   return kinds;
 }

@@ -12,6 +12,7 @@
 #include "trace/ascend/database_reader.h"
 #include "trace/nsight/reader.h"
 #include "trace/perfetto/reader.h"
+#include "trace/process_trace.h"
 #include "trace/rocm/rocpd.h"
 #include "trace/rocm/rocprofv3.h"
 #include "trace/whole_file.h"
@@ -25,24 +26,12 @@ namespace {
 /// Enough of a file to tell what it is.
 constexpr std::size_t kBeginning = std::size_t{1} << 14;
 
-std::string begin_of(ByteSource& source) {
-  std::string bytes(kBeginning, '\0');
-  std::size_t size = 0;
-  while (size < bytes.size()) {
-    const std::size_t more = source.read(std::span(bytes).subspan(size));
-    if (more == 0) break;
-    size += more;
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
 /// Only of files that can be read twice.
 std::string beginning_of(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) return "";
   FileBytes file(path);
-  return begin_of(file);
+  return std::string(PeekedBytes(file, kBeginning).first());
 }
 
 bool begins_as_database(std::string_view beginning) { return beginning.starts_with(kDatabaseMagic); }
@@ -51,7 +40,7 @@ bool begins_as_database(std::string_view beginning) { return beginning.starts_wi
 std::string inflated(const std::string& beginning, const std::string& path) {
   MemoryBytes bytes(beginning);
   GzipStream stream(bytes, path);
-  return begin_of(stream);
+  return std::string(PeekedBytes(stream, kBeginning).first());
 }
 
 bool holds_json(const Input& input) { return !input.has_database(); }
@@ -61,16 +50,15 @@ TraceFile read_json_file(const Input& input, const ReadOptions& options) {
 }
 
 std::vector<TraceFile> read_json(Input& input, const ReadOptions& options) {
-  std::vector<TraceFile> traces;
-  traces.push_back(read_json_file(input, options));
-  const bool again = !input.beginning().empty() && xplane::is_trace_json(traces.front().columns);
+  TraceFile trace = read_json_file(input, options);
+  const bool again = !input.beginning().empty() && xplane::is_trace_json(trace.columns);
   if (again) {
     ReadOptions more = xplane::with_arguments(options, true);
     more.bytes_read = nullptr;
-    traces.front() = read_json_file(input, more);
-    xplane::adopt_trace_json(traces.front().columns);
+    trace = read_json_file(input, more);
+    xplane::adopt_trace_json(trace.columns);
   }
-  return traces;
+  return split_ranks(std::move(trace));
 }
 
 constexpr std::array kFormats = {
@@ -83,7 +71,40 @@ constexpr std::array kFormats = {
     Format{"the Chrome trace format", false, holds_json, read_json},
 };
 
+/// Files that are often taken for traces: what is in their first bytes, what they are, and what to do.
+struct Stray {
+  std::string_view holds;
+  std::size_t at;
+  const char* says;
+};
+constexpr std::size_t kAnywhere = std::string_view::npos;
+constexpr std::array kStrays = {
+    Stray{"PK\x03\x04", 0, "a zip archive: unpack it, and name the trace that is in it"},
+    Stray{kDatabaseMagic, 0, "a compressed database: unpack it (gunzip), and name the database"},
+    Stray{"ustar", 257, "a tar archive: unpack it, and name the traces that are in it"},
+    Stray{"NVIDIA Tegra Profiler", 0,
+          "a report of Nsight Systems, which only nsys can open: nsys export --type sqlite writes what is "
+          "read"},
+    Stray{"<", 0, "a page of HTML, not the trace that it shows"},
+    Stray{"speedscope.app/file-format-schema", kAnywhere,
+          "a profile for speedscope; py-spy record --format chrometrace writes what is read"},
+    Stray{"-chakra.", kAnywhere,
+          "an execution trace of PyTorch, which has no times: torch.profiler writes a trace"},
+};
+
+void refuse_strays(const Input& input) {
+  const std::string_view text = input.beginning();
+  const bool is_trace = text.find("\"traceEvents\"") != std::string_view::npos ||
+                        text.find_first_not_of(" \t\r\n") == text.find('[');
+  for (const Stray& stray : kStrays) {
+    if (stray.at == kAnywhere ? !is_trace && text.find(stray.holds) != kAnywhere
+                              : text.substr(0, stray.at + stray.holds.size()).ends_with(stray.holds))
+      throw FormatError(input.path(), stray.says);
+  }
+}
+
 const Format& format_of(const Input& input) {
+  if (!input.has_database()) refuse_strays(input);
   std::vector<std::string_view> known;
   for (const Format& format : kFormats) {
     if (format.recognises(input)) return format;
@@ -156,37 +177,13 @@ std::vector<TraceFile> read_bytes(std::string_view bytes, const std::string& nam
   return read_input(input, options);
 }
 
-namespace {
-
-/// Bytes that were taken off a stream, and the rest of it.
-class Continued : public ByteSource {
- public:
-  Continued(std::string taken, ByteSource& rest) : taken_(std::move(taken)), first_(taken_), rest_(rest) {}
-
-  std::size_t read(std::span<char> into) override {
-    const std::size_t bytes = first_.read(into);
-    return bytes > 0 ? bytes : rest_.read(into);
-  }
-
- private:
-  std::string taken_;
-  MemoryBytes first_;
-  ByteSource& rest_;
-};
-
-}  // namespace
-
 std::vector<TraceFile> read_stream(ByteSource& source, const std::string& name, const ReadOptions& options) {
-  std::string beginning = begin_of(source);
-  const Input looked_at(beginning.starts_with(kDatabaseMagic) ? std::string_view() : beginning, name);
-  const bool is_chrome = !begins_as_database(beginning) && kFormats.back().recognises(looked_at) &&
-                         &format_of(looked_at) == &kFormats.back();
-  Continued whole(std::move(beginning), source);
-  if (is_chrome) {
-    std::vector<TraceFile> traces;
-    traces.push_back(read_source(whole, name, options));
-    return traces;
-  }
+  PeekedBytes whole(source, kBeginning);
+  const bool is_database = begins_as_database(whole.first());
+  const Input looked_at(is_database ? std::string_view() : whole.first(), name);
+  const bool is_chrome =
+      !is_database && kFormats.back().recognises(looked_at) && &format_of(looked_at) == &kFormats.back();
+  if (is_chrome) return split_ranks(read_source(whole, name, options));
   constexpr std::size_t kMostInMemory = std::size_t{4} << 30;
   bool is_more = false;
   const std::string bytes = read_all(whole, kMostInMemory, is_more);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <tuple>
 
 namespace headrace::trace {
@@ -12,6 +13,51 @@ namespace {
 constexpr std::int64_t kBehindThreads = std::int64_t{1} << 24;
 constexpr std::int64_t kDeviceBits = 8;
 constexpr std::int64_t kDeviceMask = (1 << kDeviceBits) - 1;
+
+constexpr Row kNotThere = ~Row{0};
+
+ArgumentColumn rows_of(const ArgumentColumn& all, const std::vector<Row>& new_row) {
+  ArgumentColumn some{all.argument, {}, {}, {}, {}};
+  for (std::size_t i = 0; i < all.rows.size(); ++i) {
+    if (new_row[all.rows[i]] == kNotThere) continue;
+    some.rows.push_back(new_row[all.rows[i]]);
+    if (!all.integers.empty()) some.integers.push_back(all.integers[i]);
+    if (!all.numbers.empty()) some.numbers.push_back(all.numbers[i]);
+    if (!all.texts.empty()) some.texts.push_back(all.texts[i]);
+  }
+  return some;
+}
+
+/// The events of some lanes; lanes and names stay as they are.
+Columns rows_of(const Columns& all, const std::vector<bool>& lanes) {
+  Columns some;
+  some.names = all.names;
+  some.lanes = all.lanes;
+  std::vector<Row> new_row(all.size(), kNotThere);
+  for (Row row = 0; row < all.size(); ++row) {
+    if (!lanes[all.lane[row]]) continue;
+    new_row[row] = static_cast<Row>(some.size());
+    some.name.push_back(all.name[row]);
+    some.category.push_back(all.category[row]);
+    some.phase.push_back(all.phase[row]);
+    some.start_ns.push_back(all.start_ns[row]);
+    some.duration_ns.push_back(all.duration_ns[row]);
+    some.lane.push_back(all.lane[row]);
+    some.stream.push_back(all.stream[row]);
+    some.correlation.push_back(all.correlation[row]);
+    some.external_id.push_back(all.external_id[row]);
+    some.position.push_back(all.position[row]);
+  }
+  some.flow_id = rows_of(all.flow_id, new_row);
+  for (const ArgumentColumn& each : all.arguments) some.arguments.push_back(rows_of(each, new_row));
+  return some;
+}
+
+std::vector<TraceFile> one(TraceFile file) {
+  std::vector<TraceFile> files;
+  files.push_back(std::move(file));
+  return files;
+}
 
 }  // namespace
 
@@ -70,6 +116,28 @@ std::vector<TraceFile> ranks_of(const std::vector<ProcessTrace*>& processes, std
   std::vector<std::string>& said = traces.front().notes.remarks;
   said.insert(said.end(), remarks.begin(), remarks.end());
   return traces;
+}
+
+std::vector<TraceFile> split_ranks(TraceFile file) {
+  const Columns& columns = file.columns;
+  const ArgumentColumn* const ranks = columns.argument("rank");
+  std::vector<std::int64_t> of_lane(columns.lanes.size(), kAbsent);
+  std::set<std::int64_t> found;
+  for (std::size_t i = 0; ranks != nullptr && i < ranks->rows.size(); ++i) {
+    std::int64_t& rank = of_lane[columns.lane[ranks->rows[i]]];
+    if (rank != kAbsent && rank != ranks->integers[i])
+      return one(std::move(file));  // not its own, but a peer's
+    found.insert(rank = ranks->integers[i]);
+  }
+  if (found.size() < 2 || *found.begin() < 0) return one(std::move(file));
+  std::vector<TraceFile> files;
+  for (const std::int64_t rank : found) {
+    std::vector<bool> lanes;
+    for (const std::int64_t of : of_lane)
+      lanes.push_back(of == rank || (of == kAbsent && rank == *found.begin()));
+    files.push_back({file.path, rows_of(columns, lanes), file.notes, rank, file.base_time_ns, file.metadata});
+  }
+  return files;
 }
 
 std::string plain_text(std::string_view text) {

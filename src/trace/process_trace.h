@@ -52,6 +52,10 @@ struct ProcessTrace {
 std::vector<TraceFile> ranks_of(const std::vector<ProcessTrace*>& processes, std::vector<std::string> remarks,
                                 const std::string& path);
 
+/// Of a file into which another tool put several ranks, each event with its own in the argument `rank`: a file for each,
+/// by rank. The file as it is unless each row of its timeline is of one rank, and they differ.
+std::vector<TraceFile> split_ranks(TraceFile file);
+
 /// What may stand between quotes in JSON as it is: the first 100 characters, without those that may not.
 std::string plain_text(std::string_view text);
 

@@ -3,33 +3,21 @@
 namespace headrace::trace {
 
 const char* to_string(ReadProblem problem) noexcept {
-  switch (problem) {
-    case ReadProblem::not_an_object:
-      return "not an object";
-    case ReadProblem::unreadable:
-      return "not valid JSON";
-    case ReadProblem::too_long:
-      return "longer than the limit";
-    case ReadProblem::no_phase:
-      return "no phase";
-    case ReadProblem::no_time_stamp:
-      return "no time stamp";
-    case ReadProblem::no_duration:
-      return "no duration";
-    case ReadProblem::negative_duration:
-      return "negative duration";
-    case ReadProblem::time_out_of_range:
-      return "time out of range";
-    case ReadProblem::not_a_number:
-      return "not a number";
-    case ReadProblem::number_out_of_range:
-      return "number out of range";
-    case ReadProblem::bad_escape:
-      return "a text with a bad escape, kept as it stands";
-    case ReadProblem::repaired:
-      return "control characters or invalid UTF-8 in a text";
-  }
-  return "";
+  constexpr std::array<const char*, kReadProblems> kTexts = {
+      "not an object",
+      "not valid JSON",
+      "longer than the limit",
+      "no phase",
+      "no time stamp",
+      "no duration",
+      "negative duration",
+      "time out of range",
+      "not a number",
+      "number out of range",
+      "a text with a bad escape, kept as it stands",
+      "control characters or invalid UTF-8 in a text",
+  };
+  return kTexts[static_cast<std::size_t>(problem)];
 }
 
 void ReadNotes::count(ReadProblem problem, std::uint64_t offset) noexcept {

@@ -2,12 +2,13 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "headrace/profile/errors.h"
 #include "headrace/trace/gzip_stream.h"
 #include "trace/ascend/trace_view.h"
-#include "trace/begin_end.h"
 #include "trace/byte_window.h"
 #include "trace/document.h"
 #include "trace/event_array.h"
@@ -15,6 +16,33 @@
 
 namespace headrace::trace {
 namespace {
+
+/// Gives each event of phase B the time to its end and phase X, as if it had been written as one; its E stays. The
+/// last that began in a lane ends first. Returns how many have no end or no beginning; those are left as they are.
+std::size_t pair_begin_end(Columns& columns) {
+  std::vector<Row> marks;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] == 'B' || columns.phase[row] == 'E') marks.push_back(row);
+  }
+  std::stable_sort(marks.begin(), marks.end(),
+                   [&](Row a, Row b) { return columns.start_ns[a] < columns.start_ns[b]; });
+  std::vector<std::vector<Row>> open(columns.lanes.size());
+  std::size_t unpaired = 0;
+  for (const Row row : marks) {
+    std::vector<Row>& begun = open[columns.lane[row]];
+    if (columns.phase[row] == 'B') {
+      begun.push_back(row);
+    } else if (begun.empty()) {
+      ++unpaired;
+    } else {
+      columns.phase[begun.back()] = 'X';
+      columns.duration_ns[begun.back()] = columns.start_ns[row] - columns.start_ns[begun.back()];
+      begun.pop_back();
+    }
+  }
+  for (const std::vector<Row>& begun : open) unpaired += begun.size();
+  return unpaired;
+}
 
 /// The integer at `json[key]`, or `json` itself where `key` is empty.
 std::optional<std::int64_t> integer_in(const std::string& json, std::string_view key) {
@@ -85,6 +113,7 @@ std::vector<Argument> analysed_arguments() {
       {"size(Byte)", integer},
       {"transport type", text},
       {"link type", text},
+      {"rank", integer},
   };
 }
 
@@ -100,6 +129,11 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   parser.finish();
   if (const std::size_t unpaired = pair_begin_end(file.columns); unpaired > 0)
     file.notes.remarks.push_back(std::to_string(unpaired) + " events have a beginning or an end only (B, E)");
+  const auto asynchronous = std::count_if(file.columns.phase.begin(), file.columns.phase.end(),
+                                          [](char c) { return c == 'b' || c == 'e'; });
+  if (asynchronous > 0)
+    file.notes.remarks.push_back(std::to_string(asynchronous) +
+                                 " asynchronous events (b, e) are not read as ranges");
   ascend::adopt_trace_view(file.columns);
   file.metadata = std::move(document.metadata);
   file.notes.bytes = window.offset();

@@ -58,6 +58,17 @@ bool stands_twice(const Columns& columns) {
   return static_cast<double>(twins) > kNearlyHalf * static_cast<double>(keys.size());
 }
 
+/// How many processes marked steps of the profiler.
+std::size_t stepping_processes(const Trace& trace) {
+  const Columns& columns = trace.columns();
+  std::set<std::string_view> processes;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (trace.kinds[row] == EventKind::annotation && columns.name_of(row).starts_with("ProfilerStep#"))
+      processes.insert(columns.lanes[columns.lane[row]].process);
+  }
+  return processes.size();
+}
+
 /// What its reader has to know before the figures.
 void add_remarks(Trace& trace) {
   std::vector<std::string>& remarks = trace.file.notes.remarks;
@@ -72,6 +83,17 @@ void add_remarks(Trace& trace) {
   if (!trace.steps.found_by().empty())
     remarks.push_back("no ProfilerStep: the " + std::to_string(trace.steps.all().size()) + " ranges \"" +
                       trace.steps.found_by() + "\" count as steps");
+  if (const std::size_t processes = stepping_processes(trace); processes > 1)
+    remarks.push_back("steps are marked in " + std::to_string(processes) +
+                      " processes: figures by step mix them; write a file for each rank");
+  constexpr double kWorthSaying = 0.05;  // of the trace: shorter waits explain little of it
+  std::int64_t waited_ns = 0;
+  for (const Row row : waits_for_older_work(trace))
+    waited_ns = std::max(waited_ns, trace.columns().duration_ns[row]);
+  if (static_cast<double>(waited_ns) > kWorthSaying * static_cast<double>(length_ns(trace)))
+    remarks.push_back(
+        "the host waited " + span_text(waited_ns) +
+        " for work that is older than the recording; what the device did then is not in the file");
   if (!trace.device_rows.empty()) return;
   std::size_t launches = 0;
   for (Row row = 0; row < trace.columns().size(); ++row) {
@@ -98,6 +120,29 @@ std::int64_t length_ns(const Trace& trace) noexcept {
     last = std::max(last, columns.end_ns(row));
   }
   return last < first ? 0 : last - first;
+}
+
+std::optional<std::int64_t> first_launch_ns(const Trace& trace) noexcept {
+  std::optional<std::int64_t> first;
+  for (const Row row : trace.device_rows) {
+    // Times of the host say nothing about a device with a clock of its own.
+    const Row launch = trace.clock_gap_ns != 0 ? kNoRow : trace.correlation.launch_of(row);
+    const std::int64_t at_ns = trace.columns().start_ns[launch == kNoRow ? row : launch];
+    first = std::min(first.value_or(at_ns), at_ns);
+  }
+  return first;
+}
+
+std::vector<Row> waits_for_older_work(const Trace& trace) {
+  std::vector<Row> waits;
+  const std::optional<std::int64_t> first_ns = first_launch_ns(trace);
+  const Columns& columns = trace.columns();
+  for (Row row = 0; first_ns && trace.clock_gap_ns == 0 && row < columns.size(); ++row) {
+    if (trace.kinds[row] == EventKind::runtime && columns.end_ns(row) <= *first_ns &&
+        waits_for_device(columns.name_of(row)))
+      waits.push_back(row);
+  }
+  return waits;
 }
 
 Trace resolve(TraceFile file) {
@@ -161,6 +206,7 @@ void note_separate_runs(std::vector<Trace>& traces) {
     if (spans[i].first <= spans[i - 1].second) return;
   }
   if (spans.size() < 2) return;
+  for (Trace& trace : traces) trace.is_run_of_its_own = true;
   traces.front().file.notes.remarks.push_back(
       "the " + std::to_string(spans.size()) +
       " traces were recorded one after the other and do not say their rank: they " +

@@ -47,4 +47,18 @@ class MemoryBytes : public ByteSource {
   std::string_view rest_;
 };
 
+/// The first bytes of a source, which can be looked at, then all of the source. Refers to it.
+class PeekedBytes : public ByteSource {
+ public:
+  PeekedBytes(ByteSource& source, std::size_t bytes);
+
+  std::string_view first() const noexcept { return first_; }
+  std::size_t read(std::span<char> into) override;
+
+ private:
+  ByteSource& source_;
+  std::string first_;
+  std::size_t given_ = 0;
+};
+
 }  // namespace headrace::trace

@@ -52,6 +52,11 @@ constexpr bool is_kernel(EventKind kind) noexcept {
 /// Something on a row of the device.
 constexpr bool is_on_device(EventKind kind) noexcept { return kind >= EventKind::kernel; }
 
+/// A call of the runtime that waits until the device is done, by its name.
+constexpr bool waits_for_device(std::string_view call) noexcept {
+  return call.find("ynchronize") != std::string_view::npos;
+}
+
 /// One entry per row; only complete events (phase X) are anything but `other`.
 std::vector<EventKind> kinds_of(const Columns& columns);
 

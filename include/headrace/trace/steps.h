@@ -26,11 +26,12 @@ struct Step {
 /// If the profiler marked none, annotations that repeat are the steps (`execute_...`, `step[DECODE ...]`,
 /// `iteration N`): on the thread with most launches, those of one name but for its digits that no other
 /// annotation encloses, at least three, that do not overlap and hold most of the launches between the first
-/// and the last of them.
+/// and the last of them, and half of all.
 ///
 /// A row of the host belongs to the step in which it began: the last step that began before it, if that has
 /// not ended yet. A row of the device belongs to the step of its launch, whenever the device got round to it;
-/// if the launch was handed over to another thread, to the step in which that happened.
+/// if the launch was handed over to another thread, to the step in which that happened. Where only the device
+/// marked steps, a row of it belongs to the one in which it began itself.
 class Steps {
  public:
   static constexpr std::int32_t kNone = -1;
@@ -43,6 +44,8 @@ class Steps {
   /// The name of the annotations that are the steps, digits as N; empty if the profiler marked them, or there
   /// are none.
   const std::string& found_by() const noexcept { return found_by_; }
+  /// True where only the device marked steps (TensorFlow).
+  bool on_device() const noexcept { return on_device_; }
   /// Index into `all()`, kNone for what began outside of every step or whose launch is unknown.
   std::int32_t step_of(Row row) const noexcept { return step_of_[row]; }
 
@@ -51,6 +54,7 @@ class Steps {
 
   std::vector<Step> steps_;
   std::string found_by_;
+  bool on_device_ = false;
   Compact<std::int16_t, std::int32_t> step_of_;
 };
 

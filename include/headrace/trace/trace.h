@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,20 @@ struct Trace {
   std::int64_t clock_gap_ns = 0;
   CallStack calls;
   Steps steps;
+  /// One of several that were recorded one after the other: they are runs, not ranks that can be compared.
+  bool is_run_of_its_own = false;
 
   const Columns& columns() const noexcept { return file.columns; }
 };
 
 /// From the first event of host or device to the last; marks and counters do not count.
 std::int64_t length_ns(const Trace& trace) noexcept;
+
+/// When the first work that is recorded was launched, or began where its launch is unknown; nothing without work.
+std::optional<std::int64_t> first_launch_ns(const Trace& trace) noexcept;
+
+/// The host's calls that wait for the device and end before that: they wait for work that is not in the file.
+std::vector<Row> waits_for_older_work(const Trace& trace);
 
 /// Resolves what was read; the rank is that of the file or 0.
 Trace resolve(TraceFile file);

@@ -75,6 +75,23 @@ class Found:
         left = [path for path in self.files if path not in merged]
         return Found(left, self.searched - merged, self.notes, self.summary, self.profiles)
 
+    def exported(self, report: str) -> Found:
+        """These files with Nsight's export of a report in its place."""
+        try:
+            self.files[self.files.index(report)] = nsight.readable(report)
+        except FormatError as error:
+            return self.left_out(error)
+        return self
+
+    def left_out(self, error: FormatError) -> Found:
+        """These files without one that cannot be read, with a note; raises if it was named, or is alone."""
+        path = str(error.path)
+        if path not in self.searched or len(self.files) == 1:
+            raise error
+        found = self.without({path})
+        found.notes.append(f"{Path(path).name} is left out: {str(error).removeprefix(f'{path}: ')}")
+        return found
+
 
 def _last_cycles(found: Found, files: list[str]) -> None:
     """Adds the files of a folder: of several cycles of one rank the last one, with a note."""
@@ -101,18 +118,19 @@ _ROCPROF = ("_results.db", "_results.json", "_results.json.gz", "_results.pftrac
 def without_repeats(paths: list[str], notes: list[str]) -> list[str]:
     """Of rocprofv3's files of one run the best one, with a note."""
     best: dict[str, tuple[int, str]] = {}
+    run_of: dict[str, str] = {}
     for path in paths:
         for at, ending in enumerate(_ROCPROF):
             if path.endswith(ending):
-                run = path.removesuffix(ending)
+                run = run_of[path] = path.removesuffix(ending)
                 best[run] = min(best.get(run, (at, path)), (at, path))
     kept = []
     for path in paths:
-        of_run = next((path.removesuffix(ending) for ending in _ROCPROF if path.endswith(ending)), None)
-        if of_run is None or best[of_run][1] == path:
+        if path not in run_of or best[run_of[path]][1] == path:
             kept.append(path)
         else:
-            notes.append(f"{Path(path).name} is the same run as {Path(best[of_run][1]).name}, which is read")
+            read = Path(best[run_of[path]][1]).name
+            notes.append(f"{Path(path).name} is the same run as {read}, which is read")
     return kept
 
 
@@ -204,7 +222,8 @@ def expand(paths: Paths) -> Found:
             profile = None if is_url(path) else _core.profile_of(path)
             if profile and path in (profile.trace_view, profile.database):
                 found.profiles.append(profile)
-    found.files = [nsight.readable(path) if path.endswith(nsight.ENDING) else path for path in found.files]
+    for path in [path for path in found.files if path.endswith(nsight.ENDING)]:
+        found = found.exported(path)
     return found
 
 
@@ -281,11 +300,7 @@ class Loader:
         try:
             return self._local.load()
         except FormatError as error:
-            path = str(error.path)
-            if path not in self.found.searched or len(self.found.files) == 1:
-                raise
-            self.found = self.found.without({path})
-            self.found.notes.append(f"{Path(path).name} is left out: {str(error).removeprefix(f'{path}: ')}")
+            self.found = self.found.left_out(error)
             self._local = self._again()
             return self._load_local()
 

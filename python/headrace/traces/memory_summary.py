@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from headrace.common.plain import plain
@@ -15,28 +16,21 @@ if TYPE_CHECKING:
 
 #: What `--table` takes: name, and how to get it.
 TABLES: dict[str, Callable[[MemorySnapshot], Table]] = {
-    "peak": lambda snapshot: snapshot.peak(),
-    "holders": lambda snapshot: snapshot.holders(),
-    "fragmentation": lambda snapshot: snapshot.fragmentation(),
-    "oom": lambda snapshot: snapshot.oom(),
-    "growth": lambda snapshot: snapshot.growth(),
-    "over_time": lambda snapshot: snapshot.over_time(),
-    "actions": lambda snapshot: snapshot.actions(),
+    name: methodcaller(name)
+    for name in ("peak", "holders", "fragmentation", "oom", "growth", "over_time", "actions")
 }
 
 #: Rows of a list that still fit on one screen.
 _SHOWN = 8
 #: Devices with a part of their own.
 _DEVICES = 4
-#: Steps that say whether something grows in each of them.
-_MIN_STEPS = 3
+#: Steps that say whether something grows in each of them; thirds are sums, so two say as much.
+_MIN_STEPS, _MIN_THIRDS = 3, 2
 #: A device with more of its reserved memory inactive is worth a finding.
 _MUCH_INACTIVE_PCT = 20.0
 _KEEPS = "drop what a step leaves behind: keep loss.item() and not loss, detach() what is kept, clear lists"
-_INACTIVE = (
-    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True joins free blocks, and torch.cuda.empty_cache() "
-    "returns whole free segments"
-)
+_EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True joins free blocks, and "
+_EMPTY_CACHE = "torch.cuda.empty_cache() returns whole free segments"
 
 
 def memory_summary(snapshot: MemorySnapshot, width: int = 100) -> str:
@@ -65,10 +59,15 @@ def findings_of(snapshot: MemorySnapshot) -> tuple[list[str], bool]:
         found = [_failed(row) for row in list(last.values())[:_DEVICES]]
         more = len(failed) - len(found)
         return [*found, *([f"{counted(more, 'more failed request')}: --table oom"] if more else [])], True
-    leaks = [row for row in snapshot.growth().rows() if row["grew_in"] == row["steps"] >= _MIN_STEPS]
-    reserved = snapshot.fragmentation().rows()
-    fragmented = [row for row in reserved if row["inactive_pct"] >= _MUCH_INACTIVE_PCT]
-    found = [*map(_leak, leaks[:_DEVICES]), *map(_fragmented, fragmented[:_DEVICES])]
+    growth = snapshot.growth()
+    thirds = any("thirds" in note for note in growth.notes)
+    least = _MIN_THIRDS if thirds else _MIN_STEPS
+    leaks = [row for row in growth.rows() if row["grew_in"] == row["steps"] >= least]
+    reserved = {row["device"]: row for row in snapshot.fragmentation().rows()}
+    fragmented = [
+        line for row in snapshot.peak().rows() if (line := _fragmented(row, reserved[row["device"]]))
+    ]
+    found = [*(_leak(row, thirds) for row in leaks[:_DEVICES]), *fragmented[:_DEVICES]]
     return found or ["no finding: no request failed, and nothing grows in every step"], bool(found)
 
 
@@ -78,15 +77,25 @@ def _failed(row: dict[str, Any]) -> str:
     return f"out of memory ({where}): {row['says']}: {row['verdict']}; {row['cure']}. {asked}"
 
 
-def _leak(row: dict[str, Any]) -> str:
+def _leak(row: dict[str, Any], thirds: bool) -> str:
     where = f"{plain(row['where'])} (device {row['device']})"
-    growth = f"{memory_size(row['step_growth_bytes'])} a step"
-    return f"memory grows in each of {row['steps']} steps: {growth}, allocated in {where}; {_KEEPS}"
+    when, each = f"in each of {row['steps']} steps", f"{memory_size(row['step_growth_bytes'])} a step"
+    if thirds:
+        when, each = "from third to third of the recording", f"{memory_size(row['growth_bytes'])} in all"
+    return f"memory grows {when}: {each}, allocated in {where}; {_KEEPS}"
 
 
-def _fragmented(row: dict[str, Any]) -> str:
-    inactive = f"{memory_size(row['inactive_bytes'])} of {memory_size(row['reserved_bytes'])} reserved"
-    return f"device {row['device']}: {inactive} are inactive ({row['inactive_pct']:.1f} %); {_INACTIVE}"
+def _fragmented(peak: dict[str, Any], reserved: dict[str, Any]) -> str:
+    """At the peak, where memory may run out; without recorded events the state is all there is."""
+    at_the_peak = peak["peak_event"] >= 0
+    whole = peak["reserved_bytes"] if at_the_peak else reserved["reserved_bytes"]
+    inactive = whole - peak["peak_requested_bytes"] if at_the_peak else reserved["inactive_bytes"]
+    if whole <= 0 or 100 * inactive < _MUCH_INACTIVE_PCT * whole:
+        return ""
+    when = " at the peak" if at_the_peak else ""
+    share = f"{memory_size(inactive)} of {memory_size(whole)} reserved are inactive{when}"
+    cure = _EMPTY_CACHE if reserved["expandable_bytes"] else _EXPANDABLE + _EMPTY_CACHE
+    return f"device {peak['device']}: {share} ({100 * inactive / whole:.1f} %); {cure}"
 
 
 def _device(peak: dict[str, Any], reserved: dict[str, Any], several: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import textwrap
 from typing import Any
 
@@ -17,6 +18,10 @@ _SHOWN = 8
 _ADVISED = 4
 
 
+#: Of the median step, how far the mean may be from it before both are said.
+_APART = 0.1
+
+
 def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
     """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ.
 
@@ -27,7 +32,11 @@ def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
         return "\n\n".join(part for part in [*parts, *_written(trace, width), _advice(trace, width)] if part)
     if not len(trace):
         return "\n\n".join([*parts, _cluster(trace, width)])
-    time = trace.time_breakdown()
+    if trace.are_runs:
+        ran = ((rank, list(trace.rank(rank).time_breakdown().rows())) for rank in trace.ranks)
+        runs = [f"run {rank}: {_time(trace.rank(rank), rows)}" for rank, rows in ran if rows]
+        return "\n\n".join(part for part in [*parts, "\n".join(runs), _advice(trace, width)] if part)
+    time = trace.time_breakdown(per_device=True)
     busy = list(time.rows())
     parts.append(_time(trace, busy) if busy else "\n".join(time.notes[:_SHOWN]))
     parts.append(_steps(trace))
@@ -36,8 +45,8 @@ def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
     else:
         parts.append(_host(trace, width))
     parts.append(_memory(trace))
-    if len(trace) > 1:
-        parts.append(_ranks(trace))
+    if len(busy) > 1:
+        parts.append(_ranks(trace, busy))
     parts.append(_advice(trace, width))
     return "\n\n".join(part for part in parts if part)
 
@@ -127,23 +136,12 @@ def _steps(trace: Trace) -> str:
     means = {role: sum(values) / len(values) for role, values in shares.items()}
     line = ", ".join(f"{mean:.1f} % {role.replace('_', ' ')}" for role, mean in means.items() if mean >= 0.05)
     counted = len({row["step"] for row in steps})
-    lines = [f"a step ({counted} of them) takes {seconds(_mean(steps, 'total_s'))}: {line}"]
+    takes, mean = statistics.median(row["total_s"] for row in steps), _mean(steps, "total_s")
+    # Steps that compile, or that a pause falls into, are no measure of the others.
+    apart = f" (the median; {seconds(mean)} on average)" if abs(mean - takes) > _APART * takes else ""
+    lines = [f"a step ({counted} of them) takes {seconds(takes)}{apart}: {line}"]
     lines += [f"  {note}" for note in breakdown.steps.notes[:3]]
-    lines += _findings(list(breakdown.findings.rows()), len(trace) > 1)
     return "\n".join(lines)
-
-
-def _findings(rows: list[dict[str, Any]], several: bool) -> list[str]:
-    """The worst of the ranks with one finding."""
-    worst: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        seen = worst.get(row["finding"])
-        better = row["finding"] == "utilisation"  # the lower, the worse
-        if seen is None or (row["share_pct"] < seen["share_pct"]) == better:
-            worst[row["finding"]] = row
-    return [
-        f"  {'rank ' + str(row['rank']) + ': ' if several else ''}{row['says']}" for row in worst.values()
-    ]
 
 
 def _waits(trace: Trace) -> str:
@@ -204,6 +202,8 @@ def _host(trace: Trace, width: int) -> str:
         entry[0] += row["host_self_s"]
         entry[1] += row["calls"]
     what = "operators of the host, by their own time"
+    if sum(total for total, _ in rows.values()) > trace.length_s * len(trace):
+        what += " on all threads"
     if not rows:
         what = "no category of PyTorch's profiler; ranges, inner ones included"
         for rank in trace.ranks:
@@ -267,11 +267,13 @@ def _idle_pct(row: dict[str, Any]) -> float:
     return -1.0 if math.isnan(row["idle_pct"]) else float(row["idle_pct"])
 
 
-def _ranks(trace: Trace) -> str:
-    rows = sorted(trace.time_breakdown().rows(), key=_idle_pct, reverse=True)
-    lines = ["ranks by idle time:"]
+def _ranks(trace: Trace, rows: list[dict[str, Any]]) -> str:
+    several = len(rows) > len({row["rank"] for row in rows})
+    rows = sorted(rows, key=_idle_pct, reverse=True)
+    lines = [f"{'devices' if several else 'ranks'} by idle time:"]
     lines += [
-        f"  rank {row['rank']}: {row['idle_pct']:.1f} % idle, {row['compute_pct']:.1f} % computing"
+        f"  rank {row['rank']}{', device ' + str(row['device']) if several else ''}:"
+        f" {row['idle_pct']:.1f} % idle, {row['compute_pct']:.1f} % computing"
         for row in rows[:_SHOWN]
     ]
     if len(rows) > _SHOWN:

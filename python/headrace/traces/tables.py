@@ -42,15 +42,13 @@ class Annotations(NamedTuple):
 
 
 class StepBreakdown(NamedTuple):
-    """Steps by role, their means, and what stands out."""
+    """Steps by role, and their means. `Trace.advice` says what stands out."""
 
     steps: Table
     average: Table
-    findings: Table
 
     def __repr__(self) -> str:
-        found = [f"rank {row['rank']}: {row['says']}" for row in self.findings.rows()]
-        return "\n".join([repr(self.average), *found])
+        return repr(self.average)
 
 
 class StepPoints(NamedTuple):

@@ -79,9 +79,7 @@ class Trace(TraceTables):
 
     def rank(self, rank: int) -> Trace:
         """The trace of one rank alone. Raises UsageError if it is missing."""
-        if rank not in self.ranks:
-            raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
-        index = self.ranks.index(rank)
+        index = self._index(rank)
         file = self.files[index]
         return Trace(self._traces.one(index), [p for p in self._profiles if p.events_file == file])
 
@@ -106,6 +104,16 @@ class Trace(TraceTables):
     def files(self) -> list[str]:
         """The file of each rank."""
         return [facts["path"] for facts in self._facts]
+
+    @property
+    def base_time_ns(self) -> list[int | None]:
+        """Of each rank, what makes Unix time of its time stamps, ns; None where the file does not say it."""
+        return [facts["base_time_ns"] for facts in self._facts]
+
+    @property
+    def are_runs(self) -> bool:
+        """True if the files are of runs that follow each other, which cannot be compared as ranks."""
+        return any(facts["is_run_of_its_own"] for facts in self._facts)
 
     @property
     def length_s(self) -> float:

@@ -28,6 +28,7 @@ Calls::Calls(const trace::Trace& trace) : trace_(&trace), of_row_(trace.columns(
   });
   first_of_lane_.assign(columns.lanes.size() + 1, rows_.size());
   parent_.assign(rows_.size(), kNone);
+  overlapped_ns_.assign(rows_.size(), 0);
   for (std::size_t i = rows_.size(); i-- > 0;) {
     of_row_[rows_[i]] = static_cast<std::int32_t>(i);
     first_of_lane_[columns.lane[rows_[i]]] = i;
@@ -39,10 +40,16 @@ Calls::Calls(const trace::Trace& trace) : trace_(&trace), of_row_(trace.columns(
     const Row row = rows_[i];
     if (!open.empty() && columns.lane[rows_[static_cast<std::size_t>(open.back())]] != columns.lane[row])
       open.clear();
-    // Only what encloses it whole: clocks are rounded, and a half overlap is not a call.
-    while (!open.empty() &&
-           columns.end_ns(rows_[static_cast<std::size_t>(open.back())]) < columns.end_ns(row))
-      open.pop_back();
+    // Only what encloses it whole: clocks are rounded, and a half overlap is not a call. The moments of a half overlap
+    // are the later call's alone.
+    std::int64_t from_ns = columns.start_ns[row];
+    for (; !open.empty(); open.pop_back()) {
+      const auto top = static_cast<std::size_t>(open.back());
+      const std::int64_t top_end_ns = columns.end_ns(rows_[top]);
+      if (top_end_ns >= columns.end_ns(row)) break;
+      overlapped_ns_[top] += std::max<std::int64_t>(0, top_end_ns - from_ns);
+      from_ns = std::max(from_ns, top_end_ns);
+    }
     while (!open.empty() &&
            columns.end_ns(rows_[static_cast<std::size_t>(open.back())]) <= columns.start_ns[row])
       open.pop_back();
@@ -66,6 +73,7 @@ void Calls::merge_overloads() {
     const auto parent = static_cast<std::size_t>(parent_[i]);
     if (children[parent] != 1 || columns.name[rows_[parent]] != columns.name[rows_[i]]) continue;
     whole_[i] = parent_[i];
+    overlapped_ns_[parent] += overlapped_ns_[i];
     children[parent] = children[i];
   }
 }

@@ -25,6 +25,8 @@ class Calls {
   bool is_part(std::size_t call) const noexcept { return whole_[call] != static_cast<std::int32_t>(call); }
   /// The call that it ran inside; it stands before it.
   std::int32_t parent(std::size_t call) const noexcept { return parent_[call]; }
+  /// Its time in which a call of its thread ran that began later and ended later.
+  std::int64_t overlapped_ns(std::size_t call) const noexcept { return overlapped_ns_[call]; }
   /// The innermost call that a row of the host began inside, itself where it is one.
   std::int32_t around(trace::Row row) const noexcept;
   /// The same for an event without a duration (an allocation), by its lane and time.
@@ -34,10 +36,11 @@ class Calls {
   void merge_overloads();
 
   const trace::Trace* trace_;
-  std::vector<trace::Row> rows_;      ///< by lane, then start, the enclosing one first
-  std::vector<std::int32_t> parent_;  ///< by call
-  std::vector<std::int32_t> whole_;   ///< by call: itself, or what it is a part of
-  std::vector<std::int32_t> of_row_;  ///< by row
+  std::vector<trace::Row> rows_;             ///< by lane, then start, the enclosing one first
+  std::vector<std::int32_t> parent_;         ///< by call
+  std::vector<std::int32_t> whole_;          ///< by call: itself, or what it is a part of
+  std::vector<std::int64_t> overlapped_ns_;  ///< by call
+  std::vector<std::int32_t> of_row_;         ///< by row
   std::vector<std::size_t> first_of_lane_;
 };
 

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "analysis/device/cluster_database.h"
-#include "analysis/device/rank_set.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/profile_table.h"

@@ -19,7 +19,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-enum Part : std::size_t { kComputing = 0, kExposed = 1, kFree = 4 };
 constexpr const char* kSums = "Total Op Info";
 
 double largest(double a, double b) {
@@ -102,18 +101,18 @@ Table gaps_table(const ClusterData& data) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += std::isfinite(step.parts[i]) ? step.parts[i] : 0;
   }
   double whole = 0;
-  for (const auto& [rank, sum] : sums) whole += sum[kComputing] + sum[kExposed] + sum[kFree];
+  for (const auto& [rank, sum] : sums) whole += sum[kComputingPart] + sum[kExposedPart] + sum[kFreePart];
   if (!sums.empty()) whole /= static_cast<double>(sums.size());
-  const auto of = [&](Part part) {
+  const auto of = [&](std::size_t part) {
     std::map<std::int64_t, double> values;
     for (const auto& [rank, sum] : sums) values[rank] = sum[part];
     return values;
   };
   Rows<ClusterGapsColumns> rows;
   const double limit = kAdviceThresholds.rank_gap_share;
-  add_gap("computing", "s", of(kComputing), whole, limit, false, rows);
-  add_gap("communication_not_overlapped", "s", of(kExposed), whole, limit, true, rows);
-  add_gap("free", "s", of(kFree), whole, limit, false, rows);
+  add_gap("computing", "s", of(kComputingPart), whole, limit, false, rows);
+  add_gap("communication_not_overlapped", "s", of(kExposedPart), whole, limit, true, rows);
+  add_gap("free", "s", of(kFreePart), whole, limit, false, rows);
   for (const char* transport : {"SDMA", "RDMA"})
     add_gap(transport, "GB/s", bandwidth_by_rank(data, transport), 0, kAdviceThresholds.link_gap_share, true,
             rows);

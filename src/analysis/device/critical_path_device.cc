@@ -68,10 +68,8 @@ class LaunchOrder {
 /// For each launched row of the trace whether it met an empty queue: nothing waited on its stream when it was
 /// launched, and nothing had been launched behind it when it started. A graph counts once, by its first work.
 std::vector<bool> met_an_empty_queue(const trace::Trace& trace) {
-  Scope everything;
-  everything.keep_cut_off_step = true;
   std::vector<bool> result(trace.columns().size(), false);
-  for (const WorkOf& each : device_work(trace, everything).by_stream()) {
+  for (const WorkOf& each : device_work(trace, Scope::everything()).by_stream()) {
     struct Change {
       std::int64_t time_ns;
       bool starts;

@@ -1,6 +1,7 @@
 #include "headrace/analysis/device/critical_path_graph.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -74,19 +75,9 @@ CriticalPathEvents events_of(const trace::Trace& trace, const CriticalPathOption
 }  // namespace
 
 const char* to_string(EdgeType type) noexcept {
-  switch (type) {
-    case EdgeType::operator_kernel:
-      return "operator_kernel";
-    case EdgeType::dependency:
-      return "dependency";
-    case EdgeType::launch_delay:
-      return "launch_delay";
-    case EdgeType::kernel_kernel_delay:
-      return "kernel_kernel_delay";
-    case EdgeType::sync_dependency:
-      return "sync_dependency";
-  }
-  return "dependency";
+  constexpr std::array kNames = {"operator_kernel", "dependency", "launch_delay", "kernel_kernel_delay",
+                                 "sync_dependency"};
+  return kNames[static_cast<std::size_t>(type)];
 }
 
 std::vector<bool> names_among(const trace::Columns& columns, const std::vector<std::string>& names) {

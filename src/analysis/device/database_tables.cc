@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/device/call_statistics.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/ascend/database_counters.h"
@@ -27,13 +28,17 @@ constexpr std::string_view kApiStatistic = "api_statistic";
 constexpr std::string_view kCounters = "counters";
 constexpr std::string_view kMemoryRecord = "memory_record";
 
-enum class Unit : std::uint8_t { word, module, stamp_ns, duration_ns, megabytes, kilobytes, number, device };
+enum class Unit : std::uint8_t { word, module, stamp_ns, number, device };
+constexpr double kNanoseconds = 1e9;
+constexpr double kKilobytes = 1024;
+constexpr double kMegabytes = 1024.0 * 1024;
 
-/// A column of the database, and what the CSV file calls it.
+/// A column of the database, and what the CSV file calls it. A number is divided by `scale`.
 struct StoredColumn {
   const char* stored;
   const char* name;
   Unit unit;
+  double scale = 1;
 };
 
 struct StoredTable {
@@ -49,33 +54,33 @@ const std::vector<StoredTable>& stored_tables() {
        "MEMORY_RECORD",
        {{"component", "component", word},
         {"timestamp", "timestamp_ns", stamp_ns},
-        {"totalAllocated", "total_allocated_mb", megabytes},
-        {"totalReserved", "total_reserved_mb", megabytes},
-        {"totalActive", "total_active_mb", megabytes},
+        {"totalAllocated", "total_allocated_mb", number, kMegabytes},
+        {"totalReserved", "total_reserved_mb", number, kMegabytes},
+        {"totalActive", "total_active_mb", number, kMegabytes},
         {"streamPtr", "stream_ptr", number},
         {"deviceId", "device_type", device}}},
       {"operator_memory",
        "OP_MEMORY",
        {{"name", "name", word},
-        {"size", "size_kb", kilobytes},
+        {"size", "size_kb", number, kKilobytes},
         {"allocationTime", "allocation_time_ns", stamp_ns},
         {"releaseTime", "release_time_ns", stamp_ns},
         {"activeReleaseTime", "active_release_time_ns", stamp_ns},
-        {"duration", "duration_s", duration_ns},
-        {"activeDuration", "active_duration_s", duration_ns},
-        {"allocationTotalAllocated", "allocation_total_allocated_mb", megabytes},
-        {"allocationTotalReserved", "allocation_total_reserved_mb", megabytes},
-        {"allocationTotalActive", "allocation_total_active_mb", megabytes},
-        {"releaseTotalAllocated", "release_total_allocated_mb", megabytes},
-        {"releaseTotalReserved", "release_total_reserved_mb", megabytes},
-        {"releaseTotalActive", "release_total_active_mb", megabytes},
+        {"duration", "duration_s", number, kNanoseconds},
+        {"activeDuration", "active_duration_s", number, kNanoseconds},
+        {"allocationTotalAllocated", "allocation_total_allocated_mb", number, kMegabytes},
+        {"allocationTotalReserved", "allocation_total_reserved_mb", number, kMegabytes},
+        {"allocationTotalActive", "allocation_total_active_mb", number, kMegabytes},
+        {"releaseTotalAllocated", "release_total_allocated_mb", number, kMegabytes},
+        {"releaseTotalReserved", "release_total_reserved_mb", number, kMegabytes},
+        {"releaseTotalActive", "release_total_active_mb", number, kMegabytes},
         {"streamPtr", "stream_ptr", number},
         {"deviceId", "device_type", device}}},
       {"npu_module_mem",
        "NPU_MODULE_MEM",
        {{"moduleId", "component", module},
         {"timestampNs", "timestamp_ns", stamp_ns},
-        {"totalReserved", "total_reserved_mb", megabytes},
+        {"totalReserved", "total_reserved_mb", number, kMegabytes},
         {"deviceId", "device", device}}}};
   return kTables;
 }
@@ -126,17 +131,7 @@ class StoredRows {
             std::get<Integers>(columns_[i]).push_back(rows.integer(at).value_or(trace::kAbsent));
             break;
           case Unit::number:
-            numbers(i).push_back(rows.number(at).value_or(kNoFigure));
-            break;
-          case Unit::duration_ns:
-            numbers(i).push_back(scaled(rows.number(at), 1e9));
-            break;
-          case Unit::megabytes:
-            numbers(i).push_back(scaled(rows.number(at), 1024.0 * 1024));
-            break;
-          case Unit::kilobytes:
-            numbers(i).push_back(scaled(rows.number(at), 1024));
-            break;
+            numbers(i).push_back(scaled(rows.number(at), table_.columns[i].scale));
         }
       }
     }
@@ -183,7 +178,7 @@ class StoredRows {
       texts(0).push_back("APP");
       std::get<Integers>(columns_[1]).push_back(rows.integer(1).value_or(trace::kAbsent));
       numbers(2).push_back(kNoFigure);
-      numbers(3).push_back(scaled(*ddr + *hbm, 1024.0 * 1024));
+      numbers(3).push_back(scaled(*ddr + *hbm, kMegabytes));
       numbers(4).push_back(kNoFigure);
       numbers(5).push_back(kNoFigure);
       texts(6).push_back(device_text(rows.integer(4)));
@@ -201,7 +196,7 @@ class ApiStatistic {
   void add(Database& database, std::int64_t rank) {
     const Words words = words_of(database, "STRING_IDS", "value");
     const Words levels = words_of(database, "ENUM_API_TYPE", "name");
-    std::map<std::pair<std::int64_t, std::int64_t>, Sum> sums;
+    std::map<std::pair<std::int64_t, std::int64_t>, CallStatistics> sums;
     TableRows rows(database, "CANN_API", {"startNs", "endNs", "type", "name"});
     while (rows.next()) {
       const auto start = rows.integer(0);
@@ -209,17 +204,18 @@ class ApiStatistic {
       const auto type = rows.integer(2);
       const auto name = rows.integer(3);
       if (!start || !end || !type || !name || *start < 0 || *end < *start) continue;
-      sums[{*type, *name}].add(static_cast<double>(*end - *start));
+      sums[{*type, *name}].add(*end - *start);
     }
-    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, Sum>> sorted(sums.begin(), sums.end());
+    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, CallStatistics>> sorted(sums.begin(),
+                                                                                         sums.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return a.first.first != b.first.first ? a.first.first < b.first.first
-                                            : a.second.total_ns > b.second.total_ns;
+                                            : a.second.total_ns() > b.second.total_ns();
     });
     for (const auto& [key, sum] : sorted)
-      rows_.add(rank, word_at(levels, key.first), word_at(words, key.second), sum.total_ns / 1e9, sum.count,
-                sum.mean_ns / 1e9, sum.min_ns / 1e9, sum.max_ns / 1e9,
-                sum.squares / static_cast<double>(sum.count) / 1e6);
+      rows_.add(rank, word_at(levels, key.first), word_at(words, key.second), seconds(sum.total_ns()),
+                sum.calls(), sum.mean_s(), seconds(sum.shortest_ns()), seconds(sum.longest_ns()),
+                sum.variance_us2());
   }
 
   Table take() {
@@ -228,26 +224,6 @@ class ApiStatistic {
   }
 
  private:
-  /// Mean and squares by Welford's method.
-  struct Sum {
-    double total_ns = 0;
-    double mean_ns = 0;
-    double squares = 0;
-    double min_ns = 0;
-    double max_ns = 0;
-    std::int64_t count = 0;
-
-    void add(double ns) {
-      min_ns = count == 0 ? ns : std::min(min_ns, ns);
-      max_ns = std::max(max_ns, ns);
-      total_ns += ns;
-      ++count;
-      const double from_mean = ns - mean_ns;
-      mean_ns += from_mean / static_cast<double>(count);
-      squares += from_mean * (ns - mean_ns);
-    }
-  };
-
   Rows<ApiStatisticColumns> rows_;
 };
 

@@ -11,13 +11,11 @@
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
-#include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
 #include "headrace/analysis/device/memory_use.h"
 #include "headrace/analysis/device/operators.h"
-#include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
 #include "headrace/analysis/device/roofline.h"
 #include "headrace/analysis/device/sequences.h"
@@ -69,7 +67,6 @@ std::vector<DeclaredTable> declared_tables() {
       {"critical_path.edges", shape_of<CriticalPathEdgesColumns>()},
       {"step_breakdown.steps", shape_of<StepBreakdownColumns>()},
       {"step_breakdown.average", shape_of<StepBreakdownAverageColumns>()},
-      {"step_breakdown.findings", shape_of<StepBreakdownFindingsColumns>()},
       {"step_points.steps", shape_of<StepPointsColumns>()},
       {"step_points.average", shape_of<StepPointsAverageColumns>()},
       {"device_idle.steps", shape_of<DeviceIdleColumns>()},

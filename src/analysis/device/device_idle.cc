@@ -28,16 +28,19 @@ class ByCause : public std::array<Intervals, kCauses.size()> {
 
 /// Charges one gap in which nothing ran, and which ends with the start of `next`.
 void charge(const trace::Trace& trace, Interval gap, const Work& next, std::span<const Interval> waits,
-            const DeviceIdleOptions& options, ByCause& result) {
+            bool after_older_work, const DeviceIdleOptions& options, ByCause& result) {
   const trace::Row call = trace.correlation.launch_of(next.row);
   const bool launched = call != trace::kNoRow;
   // Until it is launched the host holds it up. Where that is not known, a wait for the input says so.
-  const std::int64_t launched_ns =
+  std::int64_t launched_ns =
       launched ? std::clamp(trace.columns().start_ns[call], gap.begin_ns, gap.end_ns) : gap.end_ns;
+  // A call that lasts (the first, which loads the kernel's module) holds it up until the call's own end.
+  if (launched && trace.columns().duration_ns[call] >= options.consecutive_kernel_delay_ns)
+    launched_ns = std::clamp(trace.columns().end_ns(call), launched_ns, gap.end_ns);
   const Intervals before = merged({{gap.begin_ns, launched_ns}});
   for (const Interval& wait : intersected(before, waits)) append(result[IdleReason::input], wait);
   for (const Interval& rest : subtracted(before, waits))
-    append(result[launched ? IdleReason::launch : IdleReason::unknown], rest);
+    append(result[launched && !after_older_work ? IdleReason::launch : IdleReason::unknown], rest);
   const bool short_gap = gap.end_ns - launched_ns < options.consecutive_kernel_delay_ns;
   append(result[short_gap ? IdleReason::kernel_gap : IdleReason::unknown], {launched_ns, gap.end_ns});
 }
@@ -58,7 +61,9 @@ ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interva
     auto behind = wait;
     while (behind != waits.end() && behind->begin_ns < gap.end_ns) ++behind;
     if (next != work.end()) {
-      charge(trace, gap, *next, std::span(wait, behind), options, result);
+      // What the device did before the first recorded work is not in the file where the host waited for it.
+      const bool after_older_work = next == work.begin() && !trace::waits_for_older_work(trace).empty();
+      charge(trace, gap, *next, std::span(wait, behind), after_older_work, options, result);
     } else {
       append(result[IdleReason::unknown], gap);
     }
@@ -66,37 +71,12 @@ ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interva
   return result;
 }
 
-/// Parts of ascending intervals that lie in one window after the other.
-class Clipper {
- public:
-  explicit Clipper(const Intervals& intervals) : intervals_(intervals) {}
-
-  /// Windows ascend and do not overlap.
-  std::int64_t within(Interval window) {
-    while (next_ < intervals_.size() && intervals_[next_].end_ns <= window.begin_ns) ++next_;
-    std::int64_t total = 0;
-    for (std::size_t i = next_; i < intervals_.size() && intervals_[i].begin_ns < window.end_ns; ++i) {
-      total +=
-          std::min(intervals_[i].end_ns, window.end_ns) - std::max(intervals_[i].begin_ns, window.begin_ns);
-    }
-    return total;
-  }
-
- private:
-  const Intervals& intervals_;
-  std::size_t next_ = 0;
-};
-
-/// The steps' windows, or one over everything that was recorded if there are no steps.
+/// The steps' windows, or one over all that the device did if there are no steps.
 std::vector<StepWindow> windows_of(const trace::Trace& trace, std::span<const Work> work) {
   if (work.empty()) return {};
-  const std::int64_t begin_ns = work.front().start_ns;
-  const Interval worked{begin_ns, begin_ns + span_ns(work)};
-  // Times of the host say nothing about a device with a clock of its own.
-  if (trace.clock_gap_ns != 0) return {{trace::kAbsent, trace::Steps::kNone, worked}};
-  std::vector<StepWindow> windows = step_windows(trace, step_pieces(trace));
-  if (windows.empty())
-    windows.push_back({trace::kAbsent, trace::Steps::kNone, recorded_time(trace).value_or(worked)});
+  std::vector<StepWindow> windows;
+  if (trace.clock_gap_ns == 0) windows = step_windows(trace, step_pieces(trace));
+  if (windows.empty()) windows.push_back({trace::kAbsent, trace::Steps::kNone, *unmarked_step(trace)});
   return windows;
 }
 
@@ -104,9 +84,7 @@ std::vector<StepWindow> windows_of(const trace::Trace& trace, std::span<const Wo
 
 DeviceIdle device_idle(const trace::Trace& trace, std::span<const Interval> waits,
                        const DeviceIdleOptions& options) {
-  Scope everything;
-  everything.keep_cut_off_step = true;
-  const DeviceWork all = device_work(trace, everything);
+  const DeviceWork all = device_work(trace, Scope::everything());
   const std::vector<StepWindow> windows = windows_of(trace, all.work);
   const Intervals sorted_waits = merged(std::vector<Interval>(waits.begin(), waits.end()));
 
@@ -121,14 +99,14 @@ DeviceIdle device_idle(const trace::Trace& trace, std::span<const Interval> wait
     const Interval whole{windows.front().time.begin_ns, windows.back().time.end_ns};
     causes = causes_of(trace, all.work, whole, sorted_waits, options);
   }
-  std::vector<Clipper> clippers(causes.begin(), causes.end());
+  const std::vector<Cover> covers(causes.begin(), causes.end());
 
   std::array<std::int64_t, kCauses.size()> sums_ns{};
   for (const StepWindow& window : windows) {
     std::array<double, kCauses.size()> parts_s{};
     std::int64_t idle_ns = 0;
     for (std::size_t cause = 0; cause < kCauses.size(); ++cause) {
-      const std::int64_t part_ns = clippers[cause].within(window.time);
+      const std::int64_t part_ns = covers[cause].within(window.time);
       parts_s[cause] = seconds(part_ns);
       sums_ns[cause] += part_ns;
       idle_ns += part_ns;

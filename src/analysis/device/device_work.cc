@@ -150,6 +150,12 @@ std::vector<WorkOf> DeviceWork::by_stream() && {
   return result;
 }
 
+std::size_t most_works(std::span<const trace::Trace> traces) noexcept {
+  std::size_t works = 0;
+  for (const trace::Trace& trace : traces) works += trace.device_rows.size();
+  return works;
+}
+
 Intervals busy(std::span<const Work> work) {
   Intervals result;
   for (const Work& each : work) append(result, {each.start_ns, each.end_ns});

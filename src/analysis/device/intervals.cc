@@ -69,4 +69,16 @@ std::int64_t total_ns(std::span<const Interval> intervals) noexcept {
   return total;
 }
 
+Cover::Cover(const Intervals& intervals) : intervals_(&intervals), before_ns_{0} {
+  for (const Interval& each : intervals)
+    before_ns_.push_back(before_ns_.back() + each.end_ns - each.begin_ns);
+}
+
+std::int64_t Cover::until(std::int64_t ns) const noexcept {
+  const auto at = std::partition_point(intervals_->begin(), intervals_->end(),
+                                       [&](const Interval& each) { return each.end_ns <= ns; });
+  const std::int64_t whole_ns = before_ns_[static_cast<std::size_t>(at - intervals_->begin())];
+  return at == intervals_->end() ? whole_ns : whole_ns + std::max<std::int64_t>(0, ns - at->begin_ns);
+}
+
 }  // namespace headrace::analysis::device

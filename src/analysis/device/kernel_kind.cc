@@ -64,17 +64,8 @@ bool holds(std::string_view text, std::string_view lower_case) noexcept {
 }  // namespace
 
 const char* to_string(KernelKind kind) noexcept {
-  switch (kind) {
-    case KernelKind::computation:
-      return "computation";
-    case KernelKind::communication:
-      return "communication";
-    case KernelKind::memory:
-      return "memory";
-    case KernelKind::other:
-      return "other";
-  }
-  return "other";
+  constexpr std::array kNames = {"computation", "communication", "memory", "other"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 KernelKind kind_of_kernel(std::string_view name) noexcept {

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/most_works.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {

@@ -100,7 +100,7 @@ void add_up(const trace::Columns& columns, const Calls& calls, std::vector<Cost>
     if (calls.is_part(i)) continue;
     Cost& cost = costs[i];
     cost.host_total_ns = columns.duration_ns[calls.row(i)];
-    cost.host_self_ns += cost.host_total_ns;
+    cost.host_self_ns += cost.host_total_ns - calls.overlapped_ns(i);
     const std::int32_t parent = calls.parent(i);
     if (parent != Calls::kNone) costs[static_cast<std::size_t>(parent)].host_self_ns -= cost.host_total_ns;
   }

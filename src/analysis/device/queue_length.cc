@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/most_works.h"
 #include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/figures.h"
 

@@ -2,42 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/device/step_roles.h"
 #include "headrace/analysis/device/figures.h"
-#include "headrace/analysis/device/loader_waits.h"
+#include "headrace/analysis/words.h"
 
 namespace headrace::analysis::device {
 namespace {
 
 using RoleSums = std::array<std::int64_t, kStepRoles>;
-
-/// How much of a stretch of time intervals cover, whatever its length in the same time: steps may overlap.
-class Cover {
- public:
-  explicit Cover(const Intervals& intervals) : intervals_(intervals), before_ns_{0} {
-    before_ns_.reserve(intervals.size() + 1);
-    for (const Interval& each : intervals)
-      before_ns_.push_back(before_ns_.back() + each.end_ns - each.begin_ns);
-  }
-
-  std::int64_t within(Interval time) const { return until(time.end_ns) - until(time.begin_ns); }
-
- private:
-  std::int64_t until(std::int64_t ns) const {
-    const auto at = std::partition_point(intervals_.begin(), intervals_.end(),
-                                         [&](const Interval& each) { return each.end_ns <= ns; });
-    const std::int64_t whole_ns = before_ns_[static_cast<std::size_t>(at - intervals_.begin())];
-    return at == intervals_.end() ? whole_ns : whole_ns + std::max<std::int64_t>(0, ns - at->begin_ns);
-  }
-
-  const Intervals& intervals_;
-  std::vector<std::int64_t> before_ns_;  ///< the sum of all before the i-th
-};
 
 /// Splits steps among the roles: each moment to the first one that is active.
 std::vector<RoleSums> split(const std::vector<CountedStep>& steps, const RoleTimes& times) {
@@ -57,57 +33,6 @@ std::vector<RoleSums> split(const std::vector<CountedStep>& steps, const RoleTim
   return sums;
 }
 
-std::string percent(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
-  return text.data();
-}
-
-using Findings = Rows<StepBreakdownFindingsColumns>;
-
-/// The part of the steps' span in which the device worked, copies included; 1 if it has no kernel.
-double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times) {
-  const Interval span{steps.front().time.begin_ns, steps.back().time.end_ns};
-  Intervals work;
-  for (const StepRole role : {StepRole::kernel, StepRole::communication, StepRole::memcpy, StepRole::memset})
-    work = united(work, times[static_cast<std::size_t>(role)]);
-  if (times[static_cast<std::size_t>(StepRole::kernel)].empty() || span.end_ns <= span.begin_ns) return 1;
-  return seconds(Cover(work).within(span)) / seconds(span.end_ns - span.begin_ns);
-}
-
-/// The range that the waits were found by, unless it is PyTorch's.
-std::string in_range(const std::string& wait) {
-  return wait.empty() || wait.starts_with("enumerate(") ? "" : " in " + shown_range(wait);
-}
-
-void find(Findings& findings, const trace::Trace& trace, const std::array<double, kStepRoles>& shares,
-          double busy, bool has_device, const StepBreakdownOptions& options) {
-  const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
-  if (input > options.input_share) {
-    findings.add(trace.rank, "input", 100 * input,
-                 percent(input) + " of the step is spent waiting for the data loader" +
-                     in_range(longest_loader_wait(trace)) +
-                     (has_device ? " while the device does nothing" : "") +
-                     ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
-                     "headrace run records it)");
-  }
-  const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
-  if (communication > options.communication_share) {
-    findings.add(trace.rank, "communication", 100 * communication,
-                 percent(communication) +
-                     " of the step is communication that no computation hides: larger batches "
-                     "or gradient accumulation make it rarer, overlap hides it");
-  }
-  // Where the input or calls of the runtime take most of the rest, they keep the device from working, not its
-  // batch.
-  const double reason = std::max(input, shares[static_cast<std::size_t>(StepRole::runtime)]);
-  if (busy < options.utilisation_share && reason < 1 - busy - reason) {
-    findings.add(trace.rank, "utilisation", 100 * busy,
-                 "the device works only " + percent(busy) +
-                     " of the time: a larger batch keeps it busier, unless the input holds it up");
-  }
-}
-
 /// A loop that gets its batches between the steps that it marks.
 void note_time_between(std::int64_t rank, const std::vector<CountedStep>& steps,
                        Rows<StepBreakdownColumns>& rows) {
@@ -119,15 +44,15 @@ void note_time_between(std::int64_t rank, const std::vector<CountedStep>& steps,
   const double span = seconds(within.back().end_ns - within.front().begin_ns);
   const double between = span - seconds(total_ns(within));
   if (span > 0 && between > kMuch * span)
-    rows.note(rank, " spends " + percent(between / span) + " of the time between its steps, in none of them");
+    rows.note(rank, " spends " + analysis::percent(between / span) +
+                        " of the time between its steps, in none of them");
 }
 
 }  // namespace
 
-StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options) {
+StepBreakdown step_breakdown(std::span<const trace::Trace> traces) {
   Rows<StepBreakdownColumns> rows;
   Rows<StepBreakdownAverageColumns> average;
-  Findings findings;
   for (const trace::Trace& trace : traces) {
     if (trace.clock_gap_ns != 0) continue;  // the trace's notes say it
     const std::vector<CountedStep> steps = counted_steps(trace);
@@ -152,16 +77,12 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
       rows.add(trace.rank, steps[i].number, role_s, seconds(duration));
       whole += duration;
     }
-    std::array<double, kStepRoles> shares{};
     for (std::size_t role = 0; role < kStepRoles; ++role) {
-      shares[role] = whole > 0 ? seconds(all[role]) / seconds(whole) : 0;
-      average.add(trace.rank, to_string(static_cast<StepRole>(role)),
-                  seconds(all[role]) / static_cast<double>(steps.size()), 100 * shares[role]);
+      average.add(trace.rank, kStepRoleNames[role], seconds(all[role]) / static_cast<double>(steps.size()),
+                  whole > 0 ? 100 * seconds(all[role]) / seconds(whole) : 0);
     }
-    find(findings, trace, shares, utilisation(steps, times),
-         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), options);
   }
-  return {rows.take(), average.take(), findings.take()};
+  return {rows.take(), average.take()};
 }
 
 }  // namespace headrace::analysis::device

@@ -84,57 +84,51 @@ class PointFinder {
 
   Points find(std::span<const StepPiece> pieces, const trace::Step& step) {
     Points points;
-    points.fp_ns = options_.fp_point.empty() ? usual_fp(pieces) : named_fp(pieces);
-    points.bp_ns = options_.bp_point.empty() ? usual_bp(pieces, step) : named_bp(pieces);
+    const bool named_fp = !options_.fp_point.empty();
+    points.fp_ns = first_start(pieces, [&](const StepPiece& piece) {
+      return named_fp ? is_named(at_fp_, piece) : is_of_the_model(piece);
+    });
+    points.bp_ns = options_.bp_point.empty()
+                       ? usual_bp(pieces, step)
+                       : last_end(pieces, [&](const StepPiece& piece) { return is_named(at_bp_, piece); });
     return points;
   }
 
  private:
+  static bool is_named(CalledBy& named, const StepPiece& piece) {
+    return named.has_name(piece.row) || named(piece.host);
+  }
   bool is_of_the_model(const StepPiece& piece) {
     return piece.computes && !loads_(piece.host) && !optimizes_(piece.host);
   }
 
-  std::optional<std::int64_t> usual_fp(std::span<const StepPiece> pieces) {
+  template <class Is>
+  static std::optional<std::int64_t> first_start(std::span<const StepPiece> pieces, Is is) {
     std::optional<std::int64_t> first;
     for (const StepPiece& piece : pieces) {
-      if (is_of_the_model(piece)) first = std::min(first.value_or(piece.start_ns), piece.start_ns);
+      if (is(piece)) first = std::min(first.value_or(piece.start_ns), piece.start_ns);
     }
     return first;
   }
-
-  std::optional<std::int64_t> named_fp(std::span<const StepPiece> pieces) {
-    std::optional<std::int64_t> first;
+  template <class Is>
+  static std::optional<std::int64_t> last_end(std::span<const StepPiece> pieces, Is is) {
+    std::optional<std::int64_t> last;
     for (const StepPiece& piece : pieces) {
-      if (at_fp_.has_name(piece.row) || at_fp_(piece.host))
-        first = std::min(first.value_or(piece.start_ns), piece.start_ns);
+      if (is(piece)) last = std::max(last.value_or(piece.end_ns), piece.end_ns);
     }
-    return first;
+    return last;
   }
 
   std::optional<std::int64_t> usual_bp(std::span<const StepPiece> pieces, const trace::Step& step) {
-    std::optional<std::int64_t> last;
-    for (const StepPiece& piece : pieces) {
-      if (is_of_the_model(piece) && goes_backward_(piece.host))
-        last = std::max(last.value_or(piece.end_ns), piece.end_ns);
-    }
+    const auto last = last_end(
+        pieces, [&](const StepPiece& piece) { return is_of_the_model(piece) && goes_backward_(piece.host); });
     if (last) return last;
     const auto update =
         std::lower_bound(optimizer_starts_ns_.begin(), optimizer_starts_ns_.end(), step.start_ns);
     if (update == optimizer_starts_ns_.end() || *update >= step.end_ns) return std::nullopt;
-    for (const StepPiece& piece : pieces) {
-      if (is_of_the_model(piece) && columns_.start_ns[piece.host] < *update)
-        last = std::max(last.value_or(piece.end_ns), piece.end_ns);
-    }
-    return last;
-  }
-
-  std::optional<std::int64_t> named_bp(std::span<const StepPiece> pieces) {
-    std::optional<std::int64_t> last;
-    for (const StepPiece& piece : pieces) {
-      if (at_bp_.has_name(piece.row) || at_bp_(piece.host))
-        last = std::max(last.value_or(piece.end_ns), piece.end_ns);
-    }
-    return last;
+    return last_end(pieces, [&](const StepPiece& piece) {
+      return is_of_the_model(piece) && columns_.start_ns[piece.host] < *update;
+    });
   }
 
   const trace::Columns& columns_;

@@ -62,28 +62,6 @@ bool is_driver(const trace::Columns& columns, Row row) {
 
 }  // namespace
 
-const char* to_string(StepRole role) noexcept {
-  switch (role) {
-    case StepRole::kernel:
-      return "kernel";
-    case StepRole::memcpy:
-      return "memcpy";
-    case StepRole::memset:
-      return "memset";
-    case StepRole::communication:
-      return "communication";
-    case StepRole::runtime:
-      return "runtime";
-    case StepRole::data_loader:
-      return "data_loader";
-    case StepRole::cpu:
-      return "cpu";
-    case StepRole::other:
-      break;
-  }
-  return "other";
-}
-
 RoleTimes role_times(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   NamedRoles named(trace);
@@ -157,7 +135,7 @@ StepWork work_of_steps(const trace::Trace& trace, const std::vector<trace::Step>
   std::optional<std::int64_t> first;
   for (Row row = 0; row < rows; ++row) {
     if (!trace::is_device_work(trace.kinds[row])) continue;
-    const Row launch = trace.correlation.launch_of(row);
+    const Row launch = trace.steps.on_device() ? row : trace.correlation.launch_of(row);
     if (launch == trace::kNoRow) continue;
     // As the plugin counts: the whole call lies in the step.
     const std::int64_t begin = columns.start_ns[launch];
@@ -201,7 +179,7 @@ bool has_host(const trace::Trace& trace) {
 std::vector<CountedStep> counted_steps(const trace::Trace& trace) {
   const std::vector<trace::Step>& steps = trace.steps.all();
   if (steps.empty()) {
-    const std::optional<Interval> whole = recorded_time(trace);
+    const std::optional<Interval> whole = unmarked_step(trace);
     return whole && has_host(trace) ? std::vector<CountedStep>{{0, *whole}} : std::vector<CountedStep>{};
   }
   const StepWork work = work_of_steps(trace, steps);

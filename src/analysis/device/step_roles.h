@@ -21,9 +21,9 @@ enum class StepRole : std::uint8_t {
   cpu,
   other
 };
-inline constexpr std::size_t kStepRoles = 8;
-
-const char* to_string(StepRole role) noexcept;
+inline constexpr std::array kStepRoleNames = {"kernel",  "memcpy",      "memset", "communication",
+                                              "runtime", "data_loader", "cpu",    "other"};
+inline constexpr std::size_t kStepRoles = kStepRoleNames.size();
 
 /// When each role was active, whatever else was; `other` is empty.
 using RoleTimes = std::array<Intervals, kStepRoles>;

@@ -9,11 +9,59 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/step_membership.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
 namespace {
+
+/// One entry per piece of work: index into `trace.steps.all()`, `Steps::kNone` if it began in no step.
+///
+/// A step's time reaches from its start on the host to the later of its end there and the last end of the
+/// work that it launched. Work that begins in the time of several steps belongs to the one that launched it,
+/// else to the one that began last.
+std::vector<std::int32_t> step_membership(const trace::Trace& trace, std::span<const Work> work) {
+  constexpr std::int32_t kNone = trace::Steps::kNone;
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  std::vector<std::int64_t> ends;
+  for (const trace::Step& step : steps) ends.push_back(step.end_ns);
+  for (const Work& each : work) {
+    const std::int32_t step = trace.steps.step_of(each.row);
+    if (step == kNone) continue;
+    std::int64_t& end_ns = ends[static_cast<std::size_t>(step)];
+    end_ns = std::max(end_ns, each.end_ns);
+  }
+  std::vector<std::int32_t> result;
+  result.reserve(work.size());
+  // Where launches are recorded, work without one is of what came before the recording, or of nobody's step.
+  const bool launches_known = trace.correlation.without_launch() < trace.device_rows.size();
+  for (const Work& each : work) {
+    if (launches_known && trace.correlation.launch_of(each.row) == trace::kNoRow) {
+      result.push_back(kNone);
+      continue;
+    }
+    const auto covers = [&](std::int32_t step) {
+      const auto i = static_cast<std::size_t>(step);
+      return steps[i].start_ns <= each.start_ns && each.start_ns < ends[i];
+    };
+    const std::int32_t by_launch = trace.steps.step_of(each.row);
+    if (by_launch != kNone && covers(by_launch)) {
+      result.push_back(by_launch);
+      continue;
+    }
+    const auto behind =
+        std::upper_bound(steps.begin(), steps.end(), each.start_ns,
+                         [](std::int64_t ns, const trace::Step& step) { return ns < step.start_ns; });
+    // Only the step before may still be at work; further back none is looked for.
+    const auto last = static_cast<std::int32_t>(behind - steps.begin()) - 1;
+    if (last >= 0 && covers(last)) {
+      result.push_back(last);
+    } else {
+      result.push_back(last >= 1 && covers(last - 1) ? last - 1 : kNone);
+    }
+  }
+  return result;
+}
 
 /// What a step's time was made of, in nanoseconds.
 struct Parts {
@@ -52,9 +100,7 @@ struct RankWork {
 };
 
 RankWork rank_work(const trace::Trace& trace, Rows<StepTimeTableColumns>& rows) {
-  Scope everything;
-  everything.keep_cut_off_step = true;
-  DeviceWork all = device_work(trace, everything);
+  DeviceWork all = device_work(trace, Scope::everything());
   rows.take_notes(all.notes);
   std::erase_if(all.work, [](const Work& each) {
     return each.kind != KernelKind::computation && each.kind != KernelKind::communication;
@@ -129,6 +175,15 @@ std::vector<std::pair<std::int32_t, Parts>> steps_of(const trace::Trace& trace, 
   return all;
 }
 
+/// When the device did what no step launched: work that was launched before the recording began.
+Intervals busy_outside(const RankWork& rank) {
+  Intervals result;
+  for (std::size_t i = 0; i < rank.work.size(); ++i) {
+    if (rank.steps[i] == trace::Steps::kNone) append(result, {rank.work[i].start_ns, rank.work[i].end_ns});
+  }
+  return result;
+}
+
 }  // namespace
 
 Table step_time(std::span<const trace::Trace> traces) {
@@ -136,11 +191,13 @@ Table step_time(std::span<const trace::Trace> traces) {
   for (const trace::Trace& trace : traces) {
     const RankWork rank = rank_work(trace, rows);
     std::int64_t done_ns = std::numeric_limits<std::int64_t>::min();  // the work of the steps before
+    const Intervals of_no_step = busy_outside(rank);
     for (const auto& [index, parts] : steps_of(trace, rank)) {
       const bool in_step = index != trace::Steps::kNone;
       const trace::Step step = in_step ? trace.steps.all()[static_cast<std::size_t>(index)] : trace::Step{};
+      const Interval before{std::max(step.start_ns, done_ns), parts.first};
       const std::int64_t preparing_ns =
-          std::max<std::int64_t>(0, parts.first - std::max(step.start_ns, done_ns));
+          before.end_ns <= before.begin_ns ? 0 : total_ns(subtracted(std::array{before}, of_no_step));
       done_ns = std::max(done_ns, parts.last);
       rows.add(trace.rank, in_step ? step.number : trace::kAbsent, seconds(parts.computing),
                seconds(parts.exposed), seconds(parts.communication - parts.exposed),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 
@@ -18,12 +19,33 @@ std::optional<Interval> recorded_time(const trace::Trace& trace) {
   return time;
 }
 
+std::optional<Interval> worked_time(const trace::Trace& trace) {
+  const std::optional<std::int64_t> first_ns = trace::first_launch_ns(trace);
+  const std::optional<Interval> recorded = recorded_time(trace);
+  if (!first_ns) return recorded;
+  Interval time{*first_ns, *first_ns};
+  for (const trace::Row row : trace.device_rows)
+    time.end_ns = std::max(time.end_ns, trace.columns().end_ns(row));
+  if (trace.clock_gap_ns != 0) return time;
+  constexpr double kLittle = 0.05;  // of the recording: such a start or end explains nothing, and stays
+  const double little_ns = kLittle * static_cast<double>(recorded->end_ns - recorded->begin_ns);
+  if (static_cast<double>(time.begin_ns - recorded->begin_ns) < little_ns) time.begin_ns = recorded->begin_ns;
+  if (static_cast<double>(recorded->end_ns - time.end_ns) < little_ns) time.end_ns = recorded->end_ns;
+  return time;
+}
+
+std::optional<Interval> unmarked_step(const trace::Trace& trace) {
+  std::optional<Interval> time = worked_time(trace);
+  if (!time || trace.device_rows.empty() || trace.clock_gap_ns != 0) return time;
+  const Intervals waits = loader_waits(trace);
+  if (!waits.empty()) time->begin_ns = std::min(time->begin_ns, waits.front().begin_ns);
+  return time;
+}
+
 std::vector<StepPiece> step_pieces(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
-  Scope everything;
-  everything.keep_cut_off_step = true;
   std::vector<StepPiece> pieces;
-  const DeviceWork all = device_work(trace, everything);
+  const DeviceWork all = device_work(trace, Scope::everything());
   for (const Work& work : all.work) {
     const std::int32_t step = trace.steps.step_of(work.row);
     if (step == trace::Steps::kNone) continue;

@@ -8,13 +8,11 @@ namespace headrace::analysis::device {
 
 Table steps(std::span<const trace::Trace> traces) {
   Rows<StepsColumns> rows;
-  Scope everything;
-  everything.keep_cut_off_step = true;
   for (const trace::Trace& trace : traces) {
     const std::vector<trace::Step>& all = trace.steps.all();
     if (all.empty()) rows.note(trace.rank, " has no steps: call step() of the profiler after each");
     std::vector<std::vector<Work>> of_step(all.size());
-    for (const Work& work : device_work(trace, everything).work) {
+    for (const Work& work : device_work(trace, Scope::everything()).work) {
       const std::int32_t step = trace.steps.step_of(work.row);
       if (step != trace::Steps::kNone) of_step[static_cast<std::size_t>(step)].push_back(work);
     }

@@ -1,28 +1,98 @@
 #include "headrace/analysis/device/time_breakdown.h"
 
+#include <array>
 #include <cstdint>
+#include <numeric>
+#include <string>
 #include <utility>
 
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
+namespace {
 
-Table time_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options) {
-  Rows<TimeBreakdownColumns> rows;
-  rows.show<"device">(options.per_device);
+constexpr std::size_t kCombinations = std::size_t{1} << kKernelKinds;
+
+/// Time by the set of kinds that ran, one bit per kind.
+std::array<std::int64_t, kCombinations> time_by_combination(std::span<const Work> work) {
+  std::array<Intervals, kKernelKinds> of_kind;
+  for (const Work& each : work)
+    append(of_kind[static_cast<std::size_t>(each.kind)], {each.start_ns, each.end_ns});
+
+  const Intervals any = busy(work);
+  std::array<std::int64_t, kCombinations> time_ns{};
+  for (std::size_t combination = 1; combination < kCombinations; ++combination) {
+    Intervals those = any;
+    for (std::size_t kind = 0; kind < kKernelKinds && !those.empty(); ++kind) {
+      const bool runs = (combination >> kind & 1U) != 0;
+      those = runs ? intersected(those, of_kind[kind]) : subtracted(those, of_kind[kind]);
+    }
+    time_ns[combination] = total_ns(those);
+  }
+  return time_ns;
+}
+
+std::string name_of(std::size_t combination) {
+  std::string name;
+  for (std::size_t kind = 0; kind < kKernelKinds; ++kind) {
+    if ((combination >> kind & 1U) == 0) continue;
+    name += name.empty() ? "" : " overlapping ";
+    name += to_string(static_cast<KernelKind>(kind));
+  }
+  return name;
+}
+
+/// A table of what `add` makes of the work of each rank, or of each device of it.
+template <class Columns, class Add>
+Table by_device(std::span<const trace::Trace> traces, const DeviceOptions& options, Add add) {
+  Rows<Columns> rows;
+  rows.template show<"device">(options.per_device);
   for (const trace::Trace& trace : traces) {
     DeviceWork all = device_work(trace, options.scope);
     rows.take_notes(all.notes);
-    for (const WorkOf& each : std::move(all).by_device(options.per_device)) {
-      const std::int64_t span = span_ns(each.work);
-      const std::int64_t busy_ns = total_ns(busy(each.work));
-      const std::int64_t compute_ns = total_ns(busy(each.work, KernelKind::computation));
-      rows.add(trace.rank, each.of.device, seconds(span - busy_ns), seconds(compute_ns),
-               seconds(busy_ns - compute_ns), seconds(span), percent(span - busy_ns, span),
-               percent(compute_ns, span), percent(busy_ns - compute_ns, span));
-    }
+    for (const WorkOf& each : std::move(all).by_device(options.per_device)) add(rows, trace.rank, each);
   }
   return rows.take();
+}
+
+}  // namespace
+
+Table time_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options) {
+  return by_device<TimeBreakdownColumns>(
+      traces, options, [](auto& rows, std::int64_t rank, const WorkOf& each) {
+        const std::int64_t span = span_ns(each.work);
+        const std::int64_t busy_ns = total_ns(busy(each.work));
+        const std::int64_t compute_ns = total_ns(busy(each.work, KernelKind::computation));
+        rows.add(rank, each.of.device, seconds(span - busy_ns), seconds(compute_ns),
+                 seconds(busy_ns - compute_ns), seconds(span), percent(span - busy_ns, span),
+                 percent(compute_ns, span), percent(busy_ns - compute_ns, span));
+      });
+}
+
+Table overlap(std::span<const trace::Trace> traces, const DeviceOptions& options) {
+  return by_device<OverlapColumns>(traces, options, [](auto& rows, std::int64_t rank, const WorkOf& each) {
+    const Intervals communication = busy(each.work, KernelKind::communication);
+    const Intervals computation = busy(each.work, KernelKind::computation);
+    const std::int64_t both_ns = total_ns(intersected(communication, computation));
+    rows.add(rank, each.of.device, seconds(total_ns(communication)), seconds(total_ns(computation)),
+             seconds(both_ns), percent(both_ns, total_ns(communication)));
+    if (communication.empty()) rows.note(rank, " has no communication");
+  });
+}
+
+Table kernel_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options) {
+  return by_device<KernelBreakdownColumns>(
+      traces, options, [](auto& rows, std::int64_t rank, const WorkOf& each) {
+        const auto time_ns = time_by_combination(each.work);
+        const std::int64_t busy_ns = std::accumulate(time_ns.begin(), time_ns.end(), std::int64_t{0});
+        for (const std::size_t combination :
+             descending_order(kCombinations, [&](std::size_t one) { return time_ns[one]; })) {
+          if (time_ns[combination] == 0) break;
+          rows.add(rank, each.of.device, name_of(combination), seconds(time_ns[combination]),
+                   percent(time_ns[combination], busy_ns));
+        }
+      });
 }
 
 }  // namespace headrace::analysis::device

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "analysis/device_memory/places.h"
 #include "headrace/memory/snapshot.h"
 
 namespace headrace::analysis::device_memory {
@@ -56,5 +58,41 @@ std::int64_t reserved_by(const memory::Events& events, std::uint32_t row) noexce
 /// Reserved right after an event (kNone: before the first): what the segments have, less what later events
 /// changed.
 std::int64_t reserved_after(const memory::Snapshot& snapshot, const DeviceState& device, std::uint32_t row);
+
+// --- the reserved memory of a device, divided up ---
+
+/// Bytes, and counts of blocks. The columns of fragmentation.h say how to read them.
+struct Reserved {
+  std::int64_t reserved = 0;
+  std::int64_t allocated = 0;
+  std::int64_t active = 0;
+  std::int64_t requested = 0;
+  std::int64_t blocks_active = 0;
+  std::int64_t inactive_blocks = 0;
+  std::int64_t inactive = 0;
+  std::int64_t largest_inactive = 0;
+  std::int64_t whole_free = 0;
+  std::int64_t rounding = 0;
+  std::int64_t expandable = 0;
+  std::int64_t private_pools = 0;
+  std::int64_t private_inactive = 0;
+};
+Reserved fragmentation_of(const memory::Snapshot& snapshot, const DeviceState& device);
+
+// --- who holds what at its peak ---
+
+/// The place of freed blocks whose allocation, and so whose stack, was not recorded.
+inline constexpr std::string_view kBeforeRecording = "before the recording";
+
+struct HeldAtPeak {
+  std::uint32_t place = 0;
+  std::int64_t bytes = 0;
+  std::int64_t recorded_bytes = 0;
+  std::int64_t blocks = 0;
+};
+
+/// By place, the largest first; places that hold nothing are left out.
+std::vector<HeldAtPeak> held_at_peak(const memory::Snapshot& snapshot, const DeviceState& device,
+                                     Places& places);
 
 }  // namespace headrace::analysis::device_memory

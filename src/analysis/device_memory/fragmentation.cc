@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/device_memory/fragmentation_of.h"
+#include "analysis/device_memory/device_state.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device_memory {

@@ -12,9 +12,10 @@
 namespace headrace::analysis::device_memory {
 namespace {
 
-/// The moments at which live bytes are compared, ascending.
+/// The moments at which live bytes are compared, ascending: times, or, without marked steps, rows of events.
 struct Moments {
-  std::vector<std::int64_t> times_us;
+  std::vector<std::int64_t> at;
+  bool of_thirds = false;
   std::string note;
 };
 
@@ -32,25 +33,28 @@ std::optional<Moments> moments_of(const memory::Snapshot& snapshot, const Device
   std::string_view last;
   for (const MarkedStep& step : steps.of(device.number)) {
     if (step.end_us < begin || step.end_us > end) continue;
-    if (!moments.times_us.empty() && moments.times_us.back() == step.end_us) continue;
-    if (moments.times_us.empty()) first = step.name;
+    if (!moments.at.empty() && moments.at.back() == step.end_us) continue;
+    if (moments.at.empty()) first = step.name;
     last = step.name;
-    moments.times_us.push_back(step.end_us);
+    moments.at.push_back(step.end_us);
   }
-  if (moments.times_us.size() >= 2) {
-    moments.note = about + "compared at the ends of " + std::to_string(moments.times_us.size()) + " steps, " +
+  if (moments.at.size() >= 2) {
+    moments.note = about + "compared at the ends of " + std::to_string(moments.at.size()) + " steps, " +
                    std::string(first) + " to " + std::string(last);
     return moments;
   }
-  if (end <= begin) return std::nullopt;
-  moments.times_us = {begin + (end - begin) / 3, begin + 2 * ((end - begin) / 3), end};
+  const std::int64_t third = device.events.count / 3;
+  moments.of_thirds = true;
+  moments.at = {device.events.first + third, device.events.first + 2 * third, device.end()};
   moments.note =
-      about + "fewer than two marked steps end in the recording, so it is compared at the ends of its thirds";
+      about +
+      "fewer than two marked steps end in the recording, so the least of each of its thirds is compared";
   return moments;
 }
 
 struct Growing {
   std::int64_t bytes = 0;
+  std::int64_t least = 0;  ///< since the last moment
   std::int64_t first = 0;
   std::int64_t previous = 0;
   std::int64_t grew_in = 0;
@@ -65,21 +69,32 @@ class LivePlaces {
     if (place >= places_.size()) places_.resize(place + 1);
     Growing& growing = places_[place];
     growing.bytes += bytes;
+    growing.least = std::min(growing.least, growing.bytes);
     if (growing.touched) return;
     growing.touched = true;
     touched_.push_back(place);
   }
 
-  void compare() {
+  /// `least`: what each place held all the time since the last moment, so that what comes and goes does not count.
+  void compare(bool least) {
+    std::vector<std::uint32_t> still_above;
     for (const std::uint32_t place : touched_) {
       Growing& growing = places_[place];
-      growing.touched = false;
-      if (!began_) growing.first = growing.bytes;
-      if (began_ && growing.bytes > growing.previous) ++growing.grew_in;
-      growing.previous = growing.bytes;
+      const std::int64_t bytes = least ? growing.least : growing.bytes;
+      if (!began_) growing.first = bytes;
+      if (began_ && bytes > growing.previous) ++growing.grew_in;
+      growing.previous = bytes;
+      growing.least = growing.bytes;
+      growing.touched = bytes < growing.bytes;
+      if (growing.touched) still_above.push_back(place);
     }
-    touched_.clear();
+    touched_ = std::move(still_above);
     began_ = true;
+  }
+
+  /// What is held already is the least so far.
+  void begin() {
+    for (Growing& growing : places_) growing.least = growing.bytes;
   }
 
   const std::vector<Growing>& places() const noexcept { return places_; }
@@ -96,16 +111,20 @@ LivePlaces follow(const memory::Snapshot& snapshot, const DeviceState& device, c
   LivePlaces live;
   for (const memory::Block* block : older_blocks(snapshot, device).live)
     live.add(places.of_stack(block->stack), block->requested_bytes);
-  auto next = moments.times_us.begin();
+  if (moments.of_thirds) live.begin();
+  auto next = moments.at.begin();
   for (std::uint32_t row = device.events.first; row < device.end(); ++row) {
-    for (; next != moments.times_us.end() && *next < events.time_us[row]; ++next) live.compare();
+    const auto passed = [&](std::int64_t at) {
+      return moments.of_thirds ? at <= row : at < events.time_us[row];
+    };
+    for (; next != moments.at.end() && passed(*next); ++next) live.compare(moments.of_thirds);
     const memory::Action action = events.action[row];
     if (action == memory::Action::alloc) live.add(places.of_stack(events.stack[row]), events.size[row]);
     const std::uint32_t alloc = events.other_end[row];
     if (action == memory::Action::free_completed && alloc != memory::kNone)
       live.add(places.of_stack(events.stack[alloc]), -events.size[alloc]);
   }
-  for (; next != moments.times_us.end(); ++next) live.compare();
+  for (; next != moments.at.end(); ++next) live.compare(moments.of_thirds);
   return live;
 }
 
@@ -133,7 +152,7 @@ Table growth(const memory::Snapshot& snapshot) {
       return std::tuple(-growth_of(a), std::string_view(places.label(a))) <
              std::tuple(-growth_of(b), std::string_view(places.label(b)));
     });
-    const auto steps = static_cast<std::int64_t>(moments->times_us.size()) - 1;
+    const auto steps = static_cast<std::int64_t>(moments->at.size()) - 1;
     for (const std::uint32_t place : grown) {
       const Growing& growing = live.places()[place];
       rows.add(device.number, places.label(place), growth_of(place),

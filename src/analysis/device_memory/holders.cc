@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "analysis/device_memory/device_state.h"
-#include "analysis/device_memory/held_at_peak.h"
 #include "analysis/device_memory/places.h"
 #include "headrace/analysis/device/figures.h"
 

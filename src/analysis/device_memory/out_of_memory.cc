@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/device_memory/device_state.h"
-#include "analysis/device_memory/fragmentation_of.h"
 #include "analysis/device_memory/marked_steps.h"
 #include "analysis/device_memory/places.h"
 #include "headrace/analysis/device/figures.h"

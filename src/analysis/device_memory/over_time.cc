@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "analysis/device_memory/device_state.h"
-#include "analysis/device_memory/held_at_peak.h"
 #include "analysis/device_memory/places.h"
 
 namespace headrace::analysis::device_memory {

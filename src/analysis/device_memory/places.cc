@@ -26,7 +26,9 @@ bool is_of_backward(std::string_view name) noexcept {
                       [&](std::string_view part) { return contains(name, part); });
 }
 
-std::string_view last_part(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
+std::string_view last_part(std::string_view path) noexcept {
+  return path.substr(path.find_last_of("/\\") + 1);
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ Places::FrameKind Places::kind_of(const memory::Frame& frame) const {
   const std::string_view file = snapshot_.texts[frame.file];
   const std::string_view name = snapshot_.texts[frame.name];
   if (file.ends_with(".py")) {
-    return contains(file, "/torch/") ? FrameKind::framework : FrameKind::program;
+    return contains(file, "/torch/") || contains(file, "\\torch\\") ? FrameKind::framework
+                                                                    : FrameKind::program;
   }
   if (is_of_backward(name)) return FrameKind::autograd;
   if (name.empty() || name == "??") return FrameKind::no_name;

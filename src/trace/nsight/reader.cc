@@ -26,13 +26,12 @@ constexpr const char* kCallTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr const char* kWaitTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kRecordTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kRangeTable = "NVTX_EVENTS";
-/// The first two are in every export, the others where they have rows.
-constexpr std::array<const char*, 8> kTables = {
-    "META_DATA_EXPORT", "TARGET_INFO_SESSION_START_TIME",
-    kKernelTable,       kCopyTable,
-    kFillTable,         kGraphTable,
-    kCallTable,         kRangeTable,
-};
+/// Of an export those that have rows.
+constexpr std::array<const char*, 5> kCudaTables = {kKernelTable, kCopyTable, kFillTable, kGraphTable,
+                                                    kCallTable};
+/// The first two are in every export.
+constexpr std::array<const char*, 3> kOtherTables = {"META_DATA_EXPORT", "TARGET_INFO_SESSION_START_TIME",
+                                                     kRangeTable};
 
 /// Types of NVTX_EVENTS.
 enum RangeType : std::int64_t { kPushPop = 59, kStartEnd = 60 };
@@ -49,11 +48,17 @@ constexpr std::int64_t kThreadMask = (1 << kThreadBits) - 1;
 constexpr std::array<std::string_view, 5> kWaits = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
                                                     "Context Sync"};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kCopies = {{
-    {"Host-to-Device", "Memcpy HtoD"},
-    {"Device-to-Host", "Memcpy DtoH"},
-    {"Device-to-Device", "Memcpy DtoD"},
-    {"Peer-to-Peer", "Memcpy PtoP"},
+/// CUPTI's number of a kind of copies, Nsight's label of it, and its name here.
+struct CopyKind {
+  std::int64_t number;
+  std::string_view label;
+  const char* name;
+};
+constexpr std::array<CopyKind, 4> kCopies = {{
+    {1, "Host-to-Device", "Memcpy HtoD"},
+    {2, "Device-to-Host", "Memcpy DtoH"},
+    {8, "Device-to-Device", "Memcpy DtoD"},
+    {10, "Peer-to-Peer", "Memcpy PtoP"},
 }};
 
 struct Process : ProcessTrace {
@@ -81,6 +86,7 @@ class Reader {
     read_event_records();
     read_waits();
     read_ranges();
+    remark_on_the_rest();
     return ranks();
   }
 
@@ -153,13 +159,13 @@ class Reader {
 
   void read_copies() {
     std::map<std::int64_t, std::string> names;
+    for (const CopyKind& copy : kCopies) names[copy.number] = copy.name;
     TableRows labels(database_, "ENUM_CUDA_MEMCPY_OPER", {"id", "label"});
     while (labels.next()) {
       const std::string label(labels.text(1));
-      const auto known =
-          std::find_if(kCopies.begin(), kCopies.end(), [&](const auto& copy) { return copy.first == label; });
-      names[labels.integer(0).value_or(0)] =
-          known == kCopies.end() ? "Memcpy " + label : std::string(known->second);
+      const auto* const known = std::find_if(kCopies.begin(), kCopies.end(),
+                                             [&](const CopyKind& copy) { return copy.label == label; });
+      names[labels.integer(0).value_or(0)] = known == kCopies.end() ? "Memcpy " + label : known->name;
     }
     TableRows rows(database_, kCopyTable, work_columns({"bytes", "copyKind"}));
     while (rows.next()) {
@@ -288,6 +294,24 @@ class Reader {
       remarks_.push_back(std::to_string(open) + " ranges of NVTX have no end in the file: they are left out");
   }
 
+  /// What the report lacks, in Nsight's own words where it says why, and what is not read of it.
+  void remark_on_the_rest() {
+    if (std::none_of(kCudaTables.begin(), kCudaTables.end(),
+                     [&](const char* table) { return database_.has_table(table); })) {
+      remarks_.emplace_back(processes_.empty() ? "the report has no events"
+                                               : "the report has no trace of CUDA: record with -t cuda,nvtx");
+      TableRows said(database_, "DIAGNOSTIC_EVENT", {"text"});
+      while (said.next()) {
+        if (said.text(0).find("CUDA") == std::string_view::npos) continue;
+        remarks_.push_back("Nsight Systems says: " + plain_text(said.text(0)));
+        break;
+      }
+    }
+    std::uint64_t calls = 0;
+    for (TableRows rows(database_, "OSRT_API", {"start"}); rows.next();) ++calls;
+    if (calls > 0) remarks_.push_back(std::to_string(calls) + " calls of the operating system are not read");
+  }
+
   std::vector<TraceFile> ranks() {
     std::vector<ProcessTrace*> processes;
     for (auto& [id, process] : processes_) processes.push_back(&process);
@@ -330,7 +354,9 @@ class Reader {
 }  // namespace
 
 bool is_export(const Input& input) {
-  return std::any_of(kTables.begin(), kTables.end(), [&](auto table) { return input.has_table(table); });
+  const auto there = [&](const char* table) { return input.has_table(table); };
+  return std::any_of(kCudaTables.begin(), kCudaTables.end(), there) ||
+         std::any_of(kOtherTables.begin(), kOtherTables.end(), there);
 }
 
 std::vector<TraceFile> read_export(Input& input, const ReadOptions& options) {

@@ -1,9 +1,12 @@
 #include "trace/perfetto/reader.h"
 
+#include <isa-l/igzip_lib.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,10 +20,34 @@
 #include "trace/rocm/names.h"
 #include "trace/whole_file.h"
 #include "trace/wire.h"
-#include "trace/zlib_block.h"
 
 namespace headrace::trace::perfetto {
 namespace {
+
+/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than `most` bytes.
+std::optional<std::string> inflated_block(std::string_view compressed, std::size_t most) {
+  if (compressed.size() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  inflate_state state;
+  isal_inflate_init(&state);
+  state.crc_flag = ISAL_ZLIB;
+  std::string input(compressed);  // the library takes bytes that it could write to
+  state.next_in = reinterpret_cast<std::uint8_t*>(input.data());
+  state.avail_in = static_cast<std::uint32_t>(input.size());
+  std::string bytes;
+  constexpr std::size_t kChunk = std::size_t{256} << 10;
+  while (state.block_state != ISAL_BLOCK_FINISH) {
+    const std::size_t size = bytes.size();
+    if (size >= most) return std::nullopt;
+    bytes.resize(size + kChunk);
+    state.next_out = reinterpret_cast<std::uint8_t*>(bytes.data() + size);
+    state.avail_out = static_cast<std::uint32_t>(kChunk);
+    const int error = isal_inflate(&state);
+    bytes.resize(bytes.size() - state.avail_out);
+    const bool stuck = bytes.size() == size && state.block_state != ISAL_BLOCK_FINISH;
+    if (error < ISAL_DECOMP_OK || stuck) return std::nullopt;
+  }
+  return bytes;
+}
 
 constexpr int kPacketsOfTrace = 1;
 enum PacketField {
@@ -153,6 +180,13 @@ class PerfettoReader {
     bool is_known = false;
   };
 
+  static constexpr std::array<std::pair<int, std::string_view Packet::*>, 5> kParts = {
+      {{kTrackDescriptor, &Packet::descriptor},
+       {kInternedData, &Packet::interned},
+       {kClockSnapshot, &Packet::clocks},
+       {kDefaults, &Packet::defaults},
+       {kCompressedPackets, &Packet::compressed}}};
+
   void read_packet(std::string_view message, bool may_be_compressed) {
     Packet packet;
     Fields fields(message);
@@ -177,28 +211,12 @@ class PerfettoReader {
           packet.event = fields.bytes();
           packet.has_event = packet.is_known = true;
           break;
-        case kTrackDescriptor:
-          packet.descriptor = fields.bytes();
-          packet.is_known = true;
-          break;
-        case kInternedData:
-          packet.interned = fields.bytes();
-          packet.is_known = true;
-          break;
-        case kClockSnapshot:
-          packet.clocks = fields.bytes();
-          packet.is_known = true;
-          break;
-        case kDefaults:
-          packet.defaults = fields.bytes();
-          packet.is_known = true;
-          break;
-        case kCompressedPackets:
-          packet.compressed = fields.bytes();
-          packet.is_known = true;
-          break;
         default:
-          break;
+          for (const auto& [number, part] : kParts) {
+            if (fields.number() != number) continue;
+            packet.*part = fields.bytes();
+            packet.is_known = true;
+          }
       }
     }
     damaged_ |= fields.damaged();

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "headrace/profile/errors.h"
 #include "trace/process_trace.h"
 #include "trace/rocm/names.h"
 
@@ -264,6 +265,9 @@ bool is_rocpd(const Input& input) {
 
 std::vector<TraceFile> read_rocpd(Input& input, const ReadOptions& options) {
   Database& database = input.database();
+  if (database.has_table("rocpd_op") && database.has_table("rocpd_api"))
+    throw FormatError(database.path(),
+                      "a database of rocmProfileData: its rpd2tracing.py writes it as JSON, which is read");
   std::vector<std::string> remarks;
   std::set<std::string> suffixes;
   for (const std::string& table : database.tables()) {

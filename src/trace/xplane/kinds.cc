@@ -53,11 +53,16 @@ std::string_view host_category(std::string_view name, bool is_python, const Even
 std::string_view device_category(std::string_view name, LineKind line, const EventSigns& signs) noexcept {
   if (line == LineKind::steps) return "gpu_user_annotation";
   if (line == LineKind::repeats) return "";
-  if (signs.is_copy || signs.hlo_category == "copy-start") return "gpu_memcpy";
+  const std::string_view what = signs.hlo_category.empty() ? name : signs.hlo_category;
+  // The core waits in the second half of a copy, which therefore is a copy, not computation.
+  if (signs.is_copy || what.starts_with("copy-start") || what.starts_with("copy-done")) return "gpu_memcpy";
   if (signs.is_fill) return "gpu_memset";
-  // The device waits for the host.
-  if (signs.hlo_category == "infeed" || name.starts_with("infeed")) return "cuda_sync";
-  return "kernel";
+  // The device waits for the host, or for what runs on the asynchronous line.
+  constexpr std::array<std::string_view, 4> kWaits = {"infeed", "outfeed", "async-done", "slice-done"};
+  const bool waits = std::any_of(kWaits.begin(), kWaits.end(), [&](std::string_view wait) {
+    return what.starts_with(wait) || name.starts_with(wait);
+  });
+  return waits ? "cuda_sync" : "kernel";
 }
 
 std::string_view operation_name(std::string_view name) noexcept {

@@ -1,7 +1,9 @@
 // The operations of a device that runs one at a time, where some hold others.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "trace/event_rows.h"
@@ -18,7 +20,9 @@ class NestedOperations {
   /// nothing but for operations that are so themselves.
   template <class Use>
   void each_piece(Use&& use) {
-    sort();
+    std::stable_sort(rows_.begin(), rows_.end(), [](const EventRow& a, const EventRow& b) {
+      return std::tuple(a.start_ns, -a.end_ns) < std::tuple(b.start_ns, -b.end_ns);
+    });
     std::vector<Open> open;
     const auto close = [&] {
       const Open& top = open.back();
@@ -50,8 +54,6 @@ class NestedOperations {
     std::int64_t from_ns = 0;  ///< what counts up to here is said
     bool holds = false;
   };
-
-  void sort();
 
   std::vector<EventRow> rows_;
 };

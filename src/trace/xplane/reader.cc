@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headrace/profile/errors.h"
 #include "trace/process_trace.h"
 #include "trace/whole_file.h"
 #include "trace/wire.h"
@@ -34,6 +35,9 @@ class XPlaneReader {
       if (space.number() == kPlanesOfSpace) read_plane(Plane(space.bytes()));
     }
     if (damaged_ || space.damaged()) notes().cut = true;
+    if (notes().cut && process_.file.columns.size() == 0 && bytes_.find("\xEF\xBF\xBD") != std::string::npos)
+      throw FormatError(process_.file.path,
+                        "damaged: an editor or a conversion of line ends replaced bytes by U+FFFD");
     if (notes().cut) {
       notes().cut_where = "inside a message";
       notes().cut_offset = bytes_.size() - space.rest().size();

@@ -6,9 +6,7 @@
 
 #include "analysis/device/trace_builder.h"
 #include "headrace/analysis/device/annotations.h"
-#include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
-#include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/time_breakdown.h"
 

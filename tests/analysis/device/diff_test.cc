@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "analysis/device/trace_builder.h"
-#include "headrace/analysis/device/short_name.h"
 
 namespace headrace::analysis::device {
 namespace {

@@ -16,6 +16,10 @@ namespace headrace::analysis::device {
 
 /// The values of `StepTimeColumns`; NaN if unknown.
 using StepTimes = std::array<double, StepTimeColumns::kCount>;
+/// Places in it.
+inline constexpr std::size_t kComputingPart = 0;
+inline constexpr std::size_t kExposedPart = 1;
+inline constexpr std::size_t kFreePart = 4;
 
 /// One rank's step, in seconds.
 struct ClusterStep {

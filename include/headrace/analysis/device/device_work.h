@@ -66,6 +66,10 @@ struct DeviceWork {
 
 DeviceWork device_work(const trace::Trace& trace, const Scope& scope);
 
+/// Most rows that a table with one for each piece of device work may have. Columns that are made this long
+/// ahead are not copied while they grow; what is not written to costs nothing.
+std::size_t most_works(std::span<const trace::Trace> traces) noexcept;
+
 /// When something ran, and when something of one kind did.
 Intervals busy(std::span<const Work> work);
 Intervals busy(std::span<const Work> work, KernelKind kind);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "headrace/analysis/device/scope.h"
 #include "headrace/analysis/rows.h"
@@ -15,7 +17,7 @@ struct DiffOptions {
   Scope control;
   Scope test;
   Side side = Side::both;
-  /// Puts together what has the same short name (see short_name.h).
+  /// Puts together what has the same short name.
   bool short_names = false;
 };
 
@@ -30,5 +32,11 @@ using DiffColumns =
 /// One row per name, the largest change of time first: calls and the sum of their durations on both sides, 0
 /// if a side does not have the name. Durations of callers contain those of what they call.
 Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOptions& options = {});
+
+/// A C++ function's name without its template arguments, parameters and return type:
+/// "void at::native::gemm_kernel<float, 4>(float*)" becomes "at::native::gemm_kernel", and ROCm's "[clone
+/// .kd]" goes too. Copies, fills, and names without brackets stay as they are. What follows a bracket that is
+/// never closed (names are cut by some profilers) is dropped.
+std::string short_name(std::string_view name);
 
 }  // namespace headrace::analysis::device

@@ -31,4 +31,17 @@ Intervals subtracted(std::span<const Interval> a, std::span<const Interval> b);
 
 std::int64_t total_ns(std::span<const Interval> intervals) noexcept;
 
+/// How much of any stretch of time intervals cover. Refers to them.
+class Cover {
+ public:
+  explicit Cover(const Intervals& intervals);
+  std::int64_t within(Interval time) const noexcept { return until(time.end_ns) - until(time.begin_ns); }
+
+ private:
+  std::int64_t until(std::int64_t ns) const noexcept;
+
+  const Intervals* intervals_;
+  std::vector<std::int64_t> before_ns_;  ///< the sum of all before the i-th
+};
+
 }  // namespace headrace::analysis::device

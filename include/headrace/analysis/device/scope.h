@@ -20,6 +20,12 @@ struct Scope {
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();
   /// Keeps the last step also where it is cut off.
   bool keep_cut_off_step = false;
+
+  static Scope everything() {
+    Scope scope;
+    scope.keep_cut_off_step = true;
+    return scope;
+  }
 };
 
 /// True when the last of several steps is not all there: the file ends too early, or the profiler stopped in

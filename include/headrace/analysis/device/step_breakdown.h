@@ -8,13 +8,6 @@
 
 namespace headrace::analysis::device {
 
-/// The shares of the plugin above which it speaks up.
-struct StepBreakdownOptions {
-  double input_share = 0.05;          ///< of the step in the data loader
-  double communication_share = 0.10;  ///< of the step in communication alone
-  double utilisation_share = 0.50;    ///< of the span of the steps with a kernel running
-};
-
 using StepBreakdownColumns =
     ColumnList<Integer<"rank">, Integer<"step">, Number<"kernel_s">, Number<"memcpy_s">, Number<"memset_s">,
                Number<"communication_s">, Number<"runtime_s">,
@@ -23,8 +16,6 @@ using StepBreakdownColumns =
                Number<"cpu_s">, Number<"other_s">, Number<"total_s">>;
 using StepBreakdownAverageColumns =
     ColumnList<Integer<"rank">, Text<"role">, Number<"mean_s">, Number<"share_pct", "Of the steps.">>;
-using StepBreakdownFindingsColumns =
-    ColumnList<Integer<"rank">, Text<"finding">, Number<"share_pct">, Text<"says">>;
 
 struct StepBreakdown {
   /// One row per step. Each moment of a step counts for the first of the roles that is active then, in the
@@ -32,8 +23,6 @@ struct StepBreakdown {
   Table steps;
   /// The means over the steps.
   Table average;
-  /// What stands out.
-  Table findings;
 };
 
 /// Roles (source of the definition: the plugin's event parser and its overall view): kernels; copies; fills;
@@ -45,6 +34,6 @@ struct StepBreakdown {
 /// what the device still has to do is not the next step's; one that ended before the one before it has no
 /// time. Steps at the end whose work on the device is missing are left out. Without a ProfilerStep the whole
 /// trace is one step 0; without work on a device steps are those of the host, also where they overlap.
-StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options = {});
+StepBreakdown step_breakdown(std::span<const trace::Trace> traces);
 
 }  // namespace headrace::analysis::device

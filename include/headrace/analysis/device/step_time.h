@@ -21,7 +21,7 @@ using StepTimeTableColumns = ColumnList<Integer<"rank">, Integer<"step">, StepTi
 ///     stage = (last end - first start) - bubble
 ///     not_overlapped_exclude_receive = communication_not_overlapped - bubble
 ///     preparing = first start - the later of the step's start on the host and the last end of the steps
-///                 before; waiting for the input is in it
+///                 before, less what the device did for no step; waiting for the input is in it
 ///
 /// So computing + communication_not_overlapped + free = stage + bubble, and `preparing` is beside that sum.
 /// If the file has the profiler's own sums (rows "Overlap Analysis"), the first five are those: they are

@@ -19,4 +19,28 @@ using TimeBreakdownColumns = ColumnList<
 /// One row per rank that has work on a device.
 Table time_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options = {});
 
+// --- how much of the communication was hidden behind computation ---
+
+using OverlapColumns = ColumnList<
+    RankColumns, Number<"communication_s", "Some kernel of the kind ran.">, Number<"computation_s">,
+    Number<"overlap_s", "Both ran.">,
+    Number<
+        "overlap_pct",
+        "Of the communication: close to 100 it costs nothing, close to 0 all of it is added to the step.">>;
+
+/// One row per rank that has work on a device.
+Table overlap(std::span<const trace::Trace> traces, const DeviceOptions& options = {});
+
+// --- how much of the busy time went to which kinds of work, alone and at the same time ---
+
+using KernelBreakdownColumns = ColumnList<
+    RankColumns,
+    Text<"kind",
+         "computation, communication, memory, other; several: computation overlapping communication.">,
+    Number<"total_s">, Number<"total_pct", "Of the busy time, to which the rows of a rank sum.">>;
+
+/// For each rank one row per combination of kinds that ran at the same time, the longest first. Each moment is
+/// in exactly one row.
+Table kernel_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options = {});
+
 }  // namespace headrace::analysis::device

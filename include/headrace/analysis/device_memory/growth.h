@@ -17,8 +17,8 @@ using GrowthColumns = ColumnList<
 /// One row per device and place that holds more in the end, the largest growth first.
 ///
 /// Live bytes are compared at the ends of `ProfilerStep#N`, which the snapshot has if the program ran under
-/// PyTorch's profiler. With fewer than two ends in the recording: at the ends of its thirds, by time; a note
-/// says which.
+/// PyTorch's profiler. With fewer than two ends in the recording, it is the least that a place held in each third of
+/// the events; a note says which.
 Table growth(const memory::Snapshot& snapshot);
 
 }  // namespace headrace::analysis::device_memory

@@ -7,52 +7,51 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from headrace import _core
 from headrace.common.plain import plain
+from headrace.errors import FormatError
+from headrace.results.runs_folder import is_run
 from headrace.show.cli import _options
 
 if TYPE_CHECKING:
     from headrace.traces.table import Table
     from headrace.traces.trace import Trace
 
+
+def _of_cluster(name: str) -> Callable[[Trace], Table]:
+    return lambda trace: cast("Table", getattr(trace.cluster(), name))
+
+
+#: Tables that are what a method gives as it is.
+_METHODS = (
+    "time_breakdown", "overlap", "kernel_breakdown", "kernels", "memory", "launches", "operators",
+    "roofline", "advice", "sequences", "steps", "step_time", "collectives", "stragglers",
+)  # fmt: skip
 #: What `--table` takes: name, and how to get it.
 TABLES: dict[str, Callable[[Trace], Table]] = {
-    "time_breakdown": lambda trace: trace.time_breakdown(),
+    **{name: methodcaller(name) for name in _METHODS},
     "idle_breakdown": lambda trace: trace.idle_breakdown().idle,
     "idle_intervals": lambda trace: trace.idle_breakdown().intervals,
-    "overlap": lambda trace: trace.overlap(),
-    "kernel_breakdown": lambda trace: trace.kernel_breakdown(),
-    "kernels": lambda trace: trace.kernels(),
     "queue_length": lambda trace: trace.queue_length().summary,
     "queue_length_series": lambda trace: trace.queue_length().series,
     "memory_bandwidth": lambda trace: trace.memory_bandwidth().summary,
     "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
-    "memory": lambda trace: trace.memory(),
-    "launches": lambda trace: trace.launches(),
-    "operators": lambda trace: trace.operators(),
-    "roofline": lambda trace: trace.roofline(),
-    "advice": lambda trace: trace.advice(),
     "annotations": lambda trace: trace.annotations().ranges,
     "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
-    "sequences": lambda trace: trace.sequences(),
-    "steps": lambda trace: trace.steps(),
-    "step_time": lambda trace: trace.step_time(),
     "step_breakdown": lambda trace: trace.step_breakdown().steps,
     "device_idle": lambda trace: trace.device_idle().total,
-    "cluster_step_time": lambda trace: trace.cluster().step_time,
-    "cluster_gaps": lambda trace: trace.cluster().gaps,
-    "cluster_communication": lambda trace: trace.cluster().communication,
-    "cluster_matrix": lambda trace: trace.cluster().matrix,
-    "cluster_slow_ranks": lambda trace: trace.cluster().slow_ranks,
-    "cluster_slow_links": lambda trace: trace.cluster().slow_links,
     "critical_path": lambda trace: trace.critical_path().path,
     "critical_path_summary": lambda trace: trace.critical_path().summary,
-    "collectives": lambda trace: trace.collectives(),
-    "stragglers": lambda trace: trace.stragglers(),
+    **{
+        f"cluster_{name}": _of_cluster(name)
+        for name in ("step_time", "gaps", "communication", "matrix", "slow_ranks", "slow_links")
+    },
 }
 #: Tables of the first rank.
 _OF_ONE_RANK = {"device_idle", "critical_path", "critical_path_summary"}
@@ -116,7 +115,7 @@ def trace(
             raise click.UsageError("--rank is for traces; a memory snapshot has devices, a row each")
         _memory(paths[0], name, format_, output, describe, width)
         return
-    loaded = _load(list(paths))
+    loaded = _load_or_say_what_it_is(list(paths))
     if rank is not None:
         loaded = loaded.rank(rank)
     if name is None:
@@ -200,6 +199,16 @@ def table_of(loaded: Trace, name: str) -> Table:
     if written:
         lists.append(f"of the profiler: {', '.join(written)}")
     raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")
+
+
+def _load_or_say_what_it_is(paths: list[str]) -> Trace:
+    try:
+        return _load(paths)
+    except FormatError:
+        if len(paths) > 1 or not Path(paths[0]).is_dir() or not is_run(Path(paths[0])):
+            raise
+        report = f"headrace report {shlex.quote(paths[0])}"
+        raise click.UsageError(f"{paths[0]} is the folder of a run, without traces: {report}") from None
 
 
 def _load(paths: list[str]) -> Trace:

@@ -56,37 +56,21 @@ std::string cure_of(std::string_view name) {
 }  // namespace
 
 Findings check_exposed_copies(Evidence& evidence) {
-  const trace::Trace* worst = nullptr;
-  double worst_copy = 0;
-  double worst_window = 0;
-  for (const trace::Trace& trace : evidence.traces()) {
-    if (trace.device_rows.empty()) continue;
-    const Table& steps = evidence.idle(trace).steps;
-    double copy = 0;
-    double window = 0;
-    for (std::size_t row = 0; row < steps.rows(); ++row) {
-      copy += steps.numbers("copy_s")[row];
-      window += steps.numbers("window_s")[row];
-    }
-    if (window <= 0 || (worst != nullptr && copy / window <= worst_copy / worst_window)) continue;
-    worst = &trace;
-    worst_copy = copy;
-    worst_window = window;
-  }
-  if (worst == nullptr) return not_checked("the trace has no work on a device");
-  const double share = worst_copy / worst_window;
-  std::string figures = rank_text(worst->rank) + ": only copying for " + duration(worst_copy) + " of " +
-                        duration(worst_window) + ", " + percent(share);
+  RankShare worst;
+  for (const trace::Trace& trace : evidence.traces())
+    keep_worst(worst, idle_share(evidence, trace, "copy_s"));
+  if (worst.trace == nullptr) return not_checked("the trace has no work on a device");
+  std::string figures = figures_of(worst, "only copying for");
   const std::string source = "device_idle: copy_s of window_s, limit " + percent(kLimits.copy_share);
-  if (share <= kLimits.copy_share) return nothing_found("few copies are exposed", figures, source);
-  const Copies copies = longest_copies(*worst);
+  if (worst.share() <= kLimits.copy_share) return nothing_found("few copies are exposed", figures, source);
+  const Copies copies = longest_copies(*worst.trace);
   if (!copies.name.empty()) {
     figures += "; most of it " + copies.name;
     if (copies.bytes > 0 && copies.time_ns > 0)
       figures += " at " + memory_size(static_cast<double>(copies.bytes) / seconds(copies.time_ns)) + "/s";
   }
-  return {{severity_of_share(share), "copies keep the device from computing", figures, cure_of(copies.name),
-           source}};
+  return {{severity_of_share(worst.share()), "copies keep the device from computing", figures,
+           cure_of(copies.name), source, worst.share()}};
 }
 
 }  // namespace headrace::analysis::device

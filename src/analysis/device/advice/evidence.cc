@@ -64,28 +64,29 @@ const std::vector<StepParts>& Evidence::steps() {
   if (steps_) return *steps_;
   steps_.emplace();
   const Table table = step_time(traces_);
-  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>>
-      idle;  // seconds without any cause of ours
+  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<const Table*, std::size_t>> idle;
   for (const trace::Trace& trace : traces_) {
     if (trace.device_rows.empty()) continue;
     const Table& of_trace = this->idle(trace).steps;
-    const auto of = [&](const char* column, std::size_t row) { return of_trace.numbers(column)[row]; };
-    for (std::size_t row = 0; row < of_trace.rows(); ++row) {
-      idle[{trace.rank, of_trace.integers("step")[row]}] = {
-          of("launch_s", row) + of("kernel_gap_s", row) + of("unknown_s", row), of("window_s", row)};
-    }
+    for (std::size_t row = 0; row < of_trace.rows(); ++row)
+      idle[{trace.rank, of_trace.integers("step")[row]}] = {&of_trace, row};
   }
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto of = [&](const char* column) { return table.numbers(column)[row]; };
     steps_->push_back({table.integers("rank")[row], table.integers("step")[row], of("computing_s"),
                        of("communication_not_overlapped_s"), of("communication_s"), of("free_s"),
-                       of("stage_s") + of("bubble_s"), of("preparing_s")});
+                       of("stage_s") + of("bubble_s"), of("preparing_s"), 0, 0});
     StepParts& parts = steps_->back();
     const auto known = idle.find({parts.rank, parts.step});
     if (known == idle.end()) continue;
-    const auto& [idle_s, window_s] = known->second;
+    const auto idle_of = [&](const char* column) {
+      return known->second.first->numbers(column)[known->second.second];
+    };
+    parts.launch = idle_of("launch_s");
+    parts.held_up = idle_of("input_s");
+    const double idle_s = parts.launch + idle_of("kernel_gap_s") + idle_of("unknown_s");
     if (parts.step < 0) {  // the whole trace
-      parts.whole = window_s;
+      parts.whole = idle_of("window_s");
       parts.free = idle_s;
     }
     parts.free = std::min(parts.free, idle_s);  // copies, and waits for the input, have rules of their own

@@ -28,6 +28,9 @@ struct StepParts {
   /// stage + bubble = computing + exposed + free
   double whole = 0;
   double preparing = 0;
+  /// `device_idle`: nothing was launched yet, and what held the host up.
+  double launch = 0;
+  double held_up = 0;
 };
 
 /// What a rank's file says about communication.
@@ -48,6 +51,11 @@ class Evidence {
   const std::vector<StepParts>& steps();
   /// `device_idle` of a trace that has work on a device, what holds its host up (held_up.h) counting as input.
   const DeviceIdle& idle(const trace::Trace& trace);
+  /// What rules found that come first, and that later ones leave out: seconds of a trace behind waits for the device,
+  /// and whether late launches are named.
+  std::map<const trace::Trace*, double> behind_waits;
+  bool launches_are_late = false;
+
   /// True if a file has calls of CANN: the rules about its host apply.
   bool has_cann();
   /// True if a trace has work on a device.

@@ -20,16 +20,12 @@ namespace {
 using trace::EventKind;
 using trace::Row;
 
-bool waits_for_device(std::string_view name) noexcept {
-  return name.find("ynchronize") != std::string_view::npos;
-}
-
 bool is_collection(std::string_view category) noexcept { return category == "gc" || category == "GC"; }
 
-/// From the first step's start to the last end; the whole trace if it has no steps.
+/// From the first step's start to the last end; what the device did if there are no steps.
 std::optional<Interval> time_of_steps(const trace::Trace& trace) {
   const std::vector<trace::Step>& steps = trace.steps.all();
-  if (steps.empty()) return recorded_time(trace);
+  if (steps.empty()) return unmarked_step(trace);
   Interval span{steps.front().start_ns, steps.front().end_ns};
   for (const trace::Step& step : steps) span.end_ns = std::max(span.end_ns, step.end_ns);
   return span;
@@ -46,46 +42,31 @@ std::string operator_around(const trace::Trace& trace, Row row) {
 }  // namespace
 
 Findings check_launch_bound(Evidence& evidence) {
-  std::int64_t worst_rank = -1;
-  double worst_launch = 0;
-  double worst_window = 0;
+  RankShare worst;
   for (const trace::Trace& trace : evidence.traces()) {
-    if (trace.device_rows.empty()) continue;
-    const DeviceIdle& idle = evidence.idle(trace);
-    double launch = 0;
-    double window = 0;
-    for (std::size_t row = 0; row < idle.steps.rows(); ++row) {
-      launch += idle.steps.numbers("launch_s")[row];
-      window += idle.steps.numbers("window_s")[row];
-    }
-    if (window <= 0) continue;
-    if (worst_rank >= 0 && launch / window <= worst_launch / worst_window) continue;
-    worst_rank = trace.rank;
-    worst_launch = launch;
-    worst_window = window;
+    RankShare rank = idle_share(evidence, trace, "launch_s");
+    if (const auto waited = evidence.behind_waits.find(&trace); waited != evidence.behind_waits.end())
+      rank.part = std::max(0.0, rank.part - waited->second);
+    keep_worst(worst, rank);
   }
-  if (worst_rank < 0) return not_checked("the trace has no work on a device");
-  const double share = worst_launch / worst_window;
-  const std::string figures = rank_text(worst_rank) + ": idle because nothing was launched for " +
-                              duration(worst_launch) + " of " + duration(worst_window) + ", " +
-                              percent(share);
+  if (worst.trace == nullptr) return not_checked("the trace has no work on a device");
+  const std::string figures = figures_of(worst, "idle because nothing was launched for");
   const std::string source = "device_idle: launch_s of window_s, limit " + percent(kLimits.launch_share);
-  if (share <= kLimits.launch_share) return nothing_found("the host launches work in time", figures, source);
-  return {{severity_of_share(share), "the host launches work too late: the device runs out of it", figures,
+  evidence.launches_are_late = worst.share() > kLimits.launch_share || !evidence.behind_waits.empty();
+  if (worst.share() <= kLimits.launch_share)
+    return nothing_found("the host launches work in time", figures, source);
+  return {{severity_of_share(worst.share()), "the host launches work too late: the device runs out of it",
+           figures,
            "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
            "tensors out of the step",
-           source}};
+           source, worst.share()}};
 }
 
 namespace {
 
-/// Pauses of the device that began while the host waited for it: it had nothing launched ahead. Of a trace
-/// without a device, the waits.
+/// Pauses of the device that began while the host waited for it: it had nothing launched ahead.
 Intervals cost_of(const trace::Trace& trace, const Intervals& waits) {
-  if (trace.device_rows.empty() || trace.clock_gap_ns != 0) return waits;
-  Scope everything;
-  everything.keep_cut_off_step = true;
-  const Intervals work = busy(device_work(trace, everything).work);
+  const Intervals work = busy(device_work(trace, Scope::everything()).work);
   Intervals pauses;
   auto wait = waits.begin();
   for (std::size_t i = 1; i < work.size(); ++i) {
@@ -105,8 +86,9 @@ Findings check_synchronisation(Evidence& evidence) {
   for (const trace::Trace& trace : evidence.traces()) {
     const trace::Columns& columns = trace.columns();
     const std::optional<Interval> span = time_of_steps(trace);
-    if (!span) continue;
-    const std::vector<bool> waits = names_that(columns, waits_for_device);
+    // What the device did is not in the file, or is on a clock of its own.
+    if (!span || trace.device_rows.empty() || trace.clock_gap_ns != 0) continue;
+    const std::vector<bool> waits = names_that(columns, trace::waits_for_device);
     std::vector<Interval> found;
     Row longest = trace::kNoRow;
     for (Row row = 0; row < columns.size(); ++row) {
@@ -118,8 +100,9 @@ Findings check_synchronisation(Evidence& evidence) {
     const double lost = seconds(total_ns(cost_of(trace, merged(std::move(found)))));
     const double whole = seconds(span->end_ns - span->begin_ns);
     const double share = whole > 0 ? lost / whole : 0;
+    if (share > kLimits.synchronisation_share) evidence.behind_waits[&trace] = lost;
     if (share <= worst_share) continue;
-    worst_share = share;
+    worst_share = worst.share = share;
     worst.figures = rank_text(trace.rank) + ": idle for " + duration(lost) + " of " + duration(whole) + ", " +
                     percent(share) + ", behind " + counted(static_cast<double>(calls), "wait");
     if (longest == trace::kNoRow) continue;
@@ -128,7 +111,7 @@ Findings check_synchronisation(Evidence& evidence) {
     if (const std::string around = operator_around(trace, longest); !around.empty())
       worst.figures += " in " + around;
   }
-  if (worst_share < 0) return not_checked("the trace has no event of the host");
+  if (worst_share < 0) return not_checked("no trace has work on a device, and its host, by one clock");
   worst.source = "pauses of the device that begin inside a call of the runtime that waits for it, limit " +
                  percent(kLimits.synchronisation_share);
   if (worst_share <= kLimits.synchronisation_share)
@@ -151,9 +134,7 @@ struct SilentPause {
 
 std::vector<SilentPause> silent_pauses(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
-  Scope everything;
-  everything.keep_cut_off_step = true;
-  const Intervals work = busy(device_work(trace, everything).work);
+  const Intervals work = busy(device_work(trace, Scope::everything()).work);
   std::vector<Interval> calls;
   for (Row row = 0; row < columns.size(); ++row) {
     if (trace.kinds[row] == EventKind::runtime) calls.push_back({columns.start_ns[row], columns.end_ns(row)});

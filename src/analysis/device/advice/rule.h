@@ -24,21 +24,40 @@ struct Finding {
   std::string figures;
   std::string cure;
   std::string source;
+  /// Of the time, what a change would win; of one severity the largest is shown first.
+  double share = 0;
 };
 
 /// At least one finding: "none" tells what was looked at.
 using Findings = std::vector<Finding>;
 
+/// A rule. Those of all files are declared below.
+using Check = Findings(Evidence& evidence);
+
 struct Rule {
   const char* name;
   /// Says nothing about a run on another device.
   bool of_ascend;
-  Findings (*check)(Evidence& evidence);
+  Check* check;
 };
 
 /// "not checked: <why>".
 Findings not_checked(std::string why, std::string source = {});
 Findings nothing_found(std::string says, std::string figures, std::string source);
+
+/// A part of the time of one rank, seconds.
+struct RankShare {
+  const trace::Trace* trace = nullptr;
+  std::int64_t rank = -1;
+  double part = 0;
+  double whole = 0;
+  double share() const noexcept { return whole > 0 ? part / whole : 0; }
+};
+void keep_worst(RankShare& worst, const RankShare& rank);
+/// A column of `device_idle`, of all of its windows.
+RankShare idle_share(Evidence& evidence, const trace::Trace& trace, const char* column);
+/// "rank 3: only copying for 2 ms of 8 ms, 25 %".
+std::string figures_of(const RankShare& worst, const char* what, const char* of = "");
 
 /// "rank 3".
 std::string rank_text(std::int64_t rank);
@@ -46,34 +65,12 @@ std::string rank_text(std::int64_t rank);
 /// advisor's priorities).
 Severity severity_of_share(double share) noexcept;
 
-// Rules, by the file that has them.
-Findings check_free_time(Evidence& evidence);
-Findings check_exposed_communication(Evidence& evidence);
-Findings check_preparing(Evidence& evidence);
-Findings check_data_loading(Evidence& evidence);
-Findings check_exposed_copies(Evidence& evidence);
-Findings check_allocation_calls(Evidence& evidence);
-Findings check_launch_bound(Evidence& evidence);
-Findings check_synchronisation(Evidence& evidence);
-Findings check_garbage_collection(Evidence& evidence);
-Findings check_operator_compilation(Evidence& evidence);
-Findings check_synchronised_launches(Evidence& evidence);
-Findings check_memory_calls(Evidence& evidence);
-Findings check_sync_batch_norm(Evidence& evidence);
-Findings check_affinity_apis(Evidence& evidence);
-Findings check_fusible_operators(Evidence& evidence);
-Findings check_aicpu(Evidence& evidence);
-Findings check_dynamic_shapes(Evidence& evidence);
-Findings check_block_dim(Evidence& evidence);
-Findings check_unbound_operators(Evidence& evidence);
-Findings check_core_performance(Evidence& evidence);
-Findings check_core_frequency(Evidence& evidence);
-Findings check_small_packets(Evidence& evidence);
-Findings check_byte_alignment(Evidence& evidence);
-Findings check_bandwidth_contention(Evidence& evidence);
-Findings check_retransmission(Evidence& evidence);
-Findings check_slow_rank(Evidence& evidence);
-Findings check_slow_link(Evidence& evidence);
-Findings check_environment(Evidence& evidence);
+Check check_free_time, check_exposed_communication, check_preparing, check_data_loading, check_exposed_copies,
+    check_allocation_calls, check_one_off_calls, check_launch_bound, check_synchronisation,
+    check_garbage_collection, check_operator_compilation, check_synchronised_launches, check_memory_calls,
+    check_sync_batch_norm, check_affinity_apis, check_fusible_operators, check_aicpu, check_dynamic_shapes,
+    check_block_dim, check_unbound_operators, check_core_performance, check_core_frequency,
+    check_small_packets, check_byte_alignment, check_bandwidth_contention, check_retransmission,
+    check_slow_rank, check_slow_link, check_environment;
 
 }  // namespace headrace::analysis::device

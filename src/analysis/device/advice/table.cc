@@ -11,15 +11,17 @@ namespace {
 
 constexpr std::array kRules = {
     // Of any trace.
-    Rule{"free_time", false, &check_free_time},
-    Rule{"exposed_communication", false, &check_exposed_communication},
     Rule{"data_loading", false, &check_data_loading},
-    Rule{"preparing", false, &check_preparing},
+    Rule{"exposed_communication", false, &check_exposed_communication},
     Rule{"exposed_copies", false, &check_exposed_copies},
+    Rule{"one_off_calls", false, &check_one_off_calls},
     Rule{"allocation_calls", false, &check_allocation_calls},
-    Rule{"launch_bound", false, &check_launch_bound},
-    Rule{"synchronisation", false, &check_synchronisation},
     Rule{"garbage_collection", false, &check_garbage_collection},
+    // Each of these leaves out what those before it explain.
+    Rule{"synchronisation", false, &check_synchronisation},
+    Rule{"launch_bound", false, &check_launch_bound},
+    Rule{"preparing", false, &check_preparing},
+    Rule{"free_time", false, &check_free_time},
     // The host of an Ascend device.
     Rule{"operator_compilation", true, &check_operator_compilation},
     Rule{"synchronised_launches", true, &check_synchronised_launches},
@@ -55,6 +57,26 @@ Findings nothing_found(std::string says, std::string figures, std::string source
   return {{Severity::none, std::move(says), std::move(figures), "", std::move(source)}};
 }
 
+void keep_worst(RankShare& worst, const RankShare& rank) {
+  if (rank.whole > 0 && (worst.rank < 0 || rank.share() > worst.share())) worst = rank;
+}
+
+RankShare idle_share(Evidence& evidence, const trace::Trace& trace, const char* column) {
+  RankShare rank{&trace, trace.rank};
+  if (trace.device_rows.empty()) return rank;
+  const Table& steps = evidence.idle(trace).steps;
+  for (std::size_t row = 0; row < steps.rows(); ++row) {
+    rank.part += steps.numbers(column)[row];
+    rank.whole += steps.numbers("window_s")[row];
+  }
+  return rank;
+}
+
+std::string figures_of(const RankShare& worst, const char* what, const char* of) {
+  return rank_text(worst.rank) + ": " + what + " " + duration(worst.part) + " of " + duration(worst.whole) +
+         of + ", " + percent(worst.share());
+}
+
 std::string rank_text(std::int64_t rank) { return rank < 0 ? "a rank" : "rank " + std::to_string(rank); }
 
 Severity severity_of_share(double share) noexcept {
@@ -70,8 +92,9 @@ Table advice(std::span<const trace::Trace> traces, std::span<const trace::ascend
     if (rule.of_ascend && !of_ascend) continue;
     for (Finding& finding : rule.check(evidence)) all.emplace_back(rule.name, std::move(finding));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second.severity < b.second.severity; });
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.severity, -a.second.share) < std::pair(b.second.severity, -b.second.share);
+  });
   Rows<AdviceColumns> rows;
   for (const auto& [rule, finding] : all)
     rows.add(rule, kSeverities[static_cast<std::size_t>(finding.severity)], finding.says, finding.figures,
