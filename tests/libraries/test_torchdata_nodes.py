@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.loaders.torchdata_nodes import attachment
+from headrace.loaders import torchdata_nodes
 from recorded_loops import (
     Numbers,
     assert_seen_from_outside,
@@ -261,7 +261,7 @@ def test_probes_can_be_taken_out_again() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert_seen_from_outside(monkeypatch, caplog, attachment, loader_of)
+    assert_seen_from_outside(monkeypatch, caplog, torchdata_nodes, loader_of)
 
 
 SCRIPT = """

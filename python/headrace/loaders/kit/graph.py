@@ -1,0 +1,183 @@
+"""A loader as data: its stages, queues and parameters, and the library's objects behind them.
+
+A `Loader` reads its library's objects into a `Graph`. This module does the rest for every library: it records
+the graph, describes it, sets its parameters, and removes the probes again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from headrace import _core
+from headrace.common.handlers import let_through
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.kit.probes import Undo
+from headrace.record.operator import readable
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+
+
+@dataclass
+class Operator:
+    """One step of a stage. ``probe`` times its calls; None: it is shown without times."""
+
+    name: str
+    kind: str
+    probe: Callable[[_core.OperatorHandle], Undo | None] | None = None
+
+
+@dataclass(eq=False)
+class Stage:
+    """Operators that the same workers run. A stage that is in no graph is the training loop itself."""
+
+    operators: list[Operator] = field(default_factory=list)
+    #: Index in the model's stages; -1: the training loop.
+    place: int = -1
+
+    @property
+    def name(self) -> str:
+        return self.operators[-1].name
+
+
+@dataclass
+class Edge:
+    """A queue that one stage fills and another one takes from. ``follow`` reports its levels."""
+
+    name: str
+    fills: Stage
+    takes: Stage
+    capacity: int
+    follow: Callable[[_core.QueueHandle], Undo | None]
+    set_by: str = ""
+    #: Times the call in which the stage that takes waits for an item, so that it does not count as work.
+    wait: Callable[[_core.OperatorHandle], Undo] | None = None
+
+
+class Graph:
+    """A loader's parts, sources first. Nothing keeps it, because it refers to the library's objects."""
+
+    def __init__(self) -> None:
+        #: By index as the recording numbers operators: the stage's place, then the place in the stage.
+        self.operators: dict[int, Operator] = {}
+        self.stages: list[LoaderStage] = []
+        self.edges: list[Edge] = []
+        self.parameters: list[LoaderParameter] = []
+        #: By parameter: what sets it before the loader runs.
+        self.setters: dict[str, Callable[[Any], None]] = {}
+        #: Whether the batch that the loop awaits is ready; see `Attachment`.
+        self.ready: Callable[[], bool] | None = None
+        self._names: Counter[tuple[type, str]] = Counter()
+
+    def add(self, stage: Stage, workers: int = 1, runs_in: str = "thread", **fields: Any) -> LoaderStage:
+        """Append the stage. ``fields``: more of its `LoaderStage`."""
+        stage.place = len(self.stages)
+        for number, operator in enumerate(stage.operators, stage.place * _core.PLACES_PER_STAGE):
+            operator.name = self._unique(Operator, readable(operator.name))
+            self.operators[number] = operator
+        shown = LoaderStage(name=stage.name, workers=workers, runs_in=runs_in, **fields)
+        self.stages.append(shown)
+        return shown
+
+    def parameter(
+        self, name: str, owner: Any = None, attribute: str = "", *, fixed: bool = False, **fields: Any
+    ) -> str:
+        """Append a parameter, and return its name.
+
+        ``owner`` has its value in ``attribute`` (default: ``name``). fixed: setting that has no effect.
+        ``fields``: more of its `LoaderParameter`; the value as well, if there is no owner.
+        """
+        attribute = attribute or name
+        name = self._unique(LoaderParameter, name)
+        if owner is not None:
+            value = getattr(owner, attribute)
+            fields["value"] = value if isinstance(value, (bool, str)) else int(value)
+            if not fixed:
+                self.setters[name] = partial(setattr, owner, attribute)
+        self.parameters.append(LoaderParameter(name=name, **fields))
+        return name
+
+    def model(self, framework: str) -> LoaderModel:
+        model = LoaderModel(framework=framework, stages=self.stages, parameters=self.parameters)
+        for each in self.edges:
+            buffer = LoaderBuffer(from_=each.fills.place, to=each.takes.place, capacity=each.capacity)
+            buffer.set_by = each.set_by
+            model.buffers.append(buffer)
+        model.delivery.ordered = all(stage.ordered for stage in self.stages)
+        return model
+
+    def _unique(self, kind: type, name: str) -> str:
+        """A name that is used twice gets #2."""
+        self._names[kind, name] += 1
+        number = self._names[kind, name]
+        return name if number == 1 else f"{name}#{number}"
+
+
+class Loader(Adapter):
+    """The adapter of a library whose loaders can be read as a graph. `read` is all that it needs."""
+
+    #: The module that defines its loaders, and their classes there.
+    module = ""
+    classes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def read(self, obj: Any) -> Graph:
+        """The graph of a loader. Raises if the library is another version, which hides the operators only."""
+
+    def detect(self, obj: object) -> int:
+        return 50 if isinstance(obj, classes_of(self.module, *self.classes)) else 0
+
+    def name(self, obj: object) -> str:
+        return type(obj).__name__
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        return GraphAttachment(obj, self)
+
+
+class GraphAttachment(Attachment):
+    """Probes in the objects of a graph, for as long as these live."""
+
+    def __init__(self, obj: Any, loader: Loader) -> None:
+        super().__init__(obj)
+        self._loader = loader
+        self._model: LoaderModel | None = None
+        self._undo: list[Undo] = []
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return self._loader.read(self.iterable).setters
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        graph = self._loader.read(self.iterable)
+        self.ready = graph.ready
+        try:
+            for place, each in graph.operators.items():
+                operator = _core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=place)
+                handle.add_operator(operator)  # one without a probe is in the profile as well
+                self._put_in(each.probe, operator)
+            for edge in graph.edges:
+                fills, takes = edge.fills.place, edge.takes.place
+                queue = _core.QueueHandle(edge.name, edge.capacity, handle.id, fills, takes)
+                self._put_in(edge.follow, queue)
+                if takes >= 0:
+                    # Its time is taken out of that of the operator around it.
+                    self._put_in(edge.wait, _core.OperatorHandle("wait", "prefetch", 0, _core.WRAPPED_OBJECT))
+        except Exception as error:
+            let_through(error)
+            self.detach()
+            raise
+        self._model = graph.model(self._loader.libraries[0])
+
+    def _put_in(self, probe: Callable[[Any], Undo | None] | None, handle: Any) -> None:
+        undo = probe(handle) if probe is not None else None
+        if undo is not None:
+            self._undo.append(undo)
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
