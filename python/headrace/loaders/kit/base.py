@@ -111,6 +111,10 @@ class Adapter(ABC):
         ``name``: the user's name for it, for the operator that represents the whole object.
         """
 
+    def has_ended(self, obj: Any) -> bool:
+        """Whether it yields nothing more, so that the next loader of its line continues its record."""
+        return False
+
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
         """If `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
         raise NotImplementedError

@@ -57,23 +57,32 @@ def patch(
     adapter: Adapter,
     method: str = "__iter__",
     feeds: Callable[[FrameType], bool] | None = None,
+    makes: str = "",
 ) -> None:
     """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them.
 
     feeds: whether a loop that begins in a frame is part of another loader's; None: `feeds_a_loader`.
+    makes: the method after which an object is recorded, if its threads may start before the loop.
     """
     is_part = feeds or feeds_a_loader
     iterate = getattr(kind, method)
     if getattr(iterate, "headrace", False):
         return
 
+    def is_recorded(frame: FrameType) -> bool:
+        return enabled() and not _in_worker_process() and not is_part(frame)
+
+    def made(_: Any, self: Any, *__: Any, **___: Any) -> None:
+        if is_recorded(sys._getframe(1)):
+            _recording_of(self, adapter)
+
+    if makes:
+        setattr(kind, makes, _core.HookedCall(getattr(kind, makes), None, made))
+
     @functools.wraps(iterate)
     def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
-        # An iterator, of which the recorded one asks for its iterator.
-        if getattr(_beginning, "of", None) is self:
-            return iterate(self, *args, **kwargs)
-        if not enabled() or _in_worker_process() or is_part(frame):
+        # The first: an iterator, of which the recorded one asks for its iterator.
+        if getattr(_beginning, "of", None) is self or not is_recorded(sys._getframe(1)):
             return iterate(self, *args, **kwargs)
         return record(self, adapter, lambda: iterate(self, *args, **kwargs))
 
@@ -99,12 +108,10 @@ def feeds_a_loader(frame: FrameType) -> bool:
 
 
 def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
-    try:
-        handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, adapter)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
+    recording = _recording_of(obj, adapter)
+    if recording is None:
         return iterate()
+    handle, attachment, _ = recording
     try:
         attachment.begin_loop(handle)
     except Exception as error:
@@ -121,12 +128,22 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
     return in_its_phase(iterator, handle, obj, bare_iterator)
 
 
+def _recording_of(obj: Any, adapter: Adapter) -> _Recording | None:
+    try:
+        return _of_object.get(id(obj)) or _open(obj, adapter)
+    except Exception as error:  # the loop must still run
+        let_through(error)
+        not_recorded(error)
+        return None
+
+
 def _open(obj: Any, adapter: Adapter) -> _Recording:
     line = user_line(*adapter.libraries)
     known = _of_line.get(line)
     attachment = adapter.attach(obj)
-    if known is not None and known[0]() is None:
-        handle = known[1][0]
+    if known is not None and ((earlier := known[0]()) is None or adapter.has_ended(earlier)):
+        known[1].attachment.detach()
+        handle = known[1].handle
     else:
         session = open_session(None, None)
         kept_open.add(session)

@@ -125,13 +125,12 @@ def has_items(queue: Any) -> bool:
     return bool(queue.queue) if hasattr(queue, "queue") else not queue.empty()
 
 
-def follow_levels(
-    queue: Any, is_end: Callable[[Any], bool], handle: _core.QueueHandle, of_coroutines: bool
-) -> Undo:
+def follow_levels(queue: Any, is_end: Callable[[Any], bool], handle: _core.QueueHandle) -> Undo:
     """Report each put and get of a queue; is_end: of a mark that is not an item.
 
-    Of a queue of coroutines, which run on one thread, the waits are reported as well.
+    Waits are those of an asyncio.Queue, whose coroutines run on one thread.
     """
+    of_coroutines = hasattr(queue, "_getters")
     items = queue._queue if of_coroutines else queue.queue
     #: When each waiting put began, by item, and when the waiting get did.
     putting: dict[int, int] = {}

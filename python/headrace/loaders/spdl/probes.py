@@ -1,8 +1,7 @@
-"""Probes in a built pipeline: the calls of its stages are timed, its queues report their levels.
+"""Probes in a built pipeline: what its stages call is timed.
 
 SPDL keeps a stage's function in the closure of the coroutine that serves the stage. A timed one is put in its
-place there, so that no hook of SPDL runs for each item, and its queues keep their classes (a queue of another
-class would cost the training loop a round trip through the event loop for each batch).
+place there, so that no hook of SPDL runs for each item.
 """
 
 from __future__ import annotations
@@ -13,195 +12,121 @@ import gc
 import inspect
 import types
 from collections.abc import AsyncIterator, Callable, Iterator
-from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.loaders.spdl.graph import Stage, is_async, is_generator, is_of_threads
+from headrace.loaders.kit.probes import Undo, replace
 
 #: SPDL's decorators around a stage's coroutine are a few levels deep.
 _DEEPEST = 12
 
 
-def follow_queue(queue: Any, handle: _core.QueueHandle) -> Callable[[], None]:
-    """Report every put and get of an asyncio or a thread queue to ``handle``. Returns the undo function."""
-    if is_of_threads(queue):
-        return _follow_levels(queue._queue, queue._queue.queue, handle)
-    undo = _follow_levels(queue, queue._queue, handle)
-    put, get = queue.put, queue.get
-    full, empty = queue.full, queue.empty
-    putting = queue._headrace_putting
-    getting = queue._headrace_getting
-
-    # Plain functions: their caller awaits the queue's own coroutine.
-    def timed_put(item: Any) -> Any:
-        if full():
-            putting[id(item)] = perf_counter_ns()
-        elif putting:
-            putting.pop(id(item), None)  # of a put that was cancelled
-        return put(item)
-
-    def timed_get() -> Any:
-        if empty() and not getting:
-            getting.append(perf_counter_ns())
-        return get()
-
-    queue.put, queue.get = timed_put, timed_get
-
-    def restore() -> None:
-        del queue.put, queue.get
-        undo()
-
-    return restore
+def is_async(op: Any) -> bool:
+    return _is_any(op, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 
-def _follow_levels(queue: Any, items: Any, handle: _core.QueueHandle) -> Callable[[], None]:
-    put, get = queue._put, queue._get
-    #: When each waiting put began, by item, and when the waiting get did.
-    putting: dict[int, int] = {}
-    getting: list[int] = []
-    queue._headrace_putting, queue._headrace_getting = putting, getting
-    tell_put, tell_get = handle.put, handle.get
-
-    def level_put(item: Any) -> None:
-        put(item)
-        began = putting.pop(id(item), 0) if putting else 0
-        waited = perf_counter_ns() - began if began else 0
-        tell_put(len(items), waited, type(item).__name__ != "_Sentinel")
-
-    def level_get() -> Any:
-        item = get()
-        waited = perf_counter_ns() - getting.pop() if getting else 0
-        tell_get(len(items), waited, type(item).__name__ != "_Sentinel")
-        return item
-
-    queue._put, queue._get = level_put, level_get
-
-    def restore() -> None:
-        del queue._put, queue._get, queue._headrace_putting, queue._headrace_getting
-
-    return restore
+def is_generator(op: Any) -> bool:
+    return _is_any(op, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
-def time_stage(stage: Stage, handle: _core.OperatorHandle) -> Callable[[], None] | None:
-    """Time what a pipe or an aggregation calls. Returns the undo function; None if it cannot be timed."""
-    if stage.is_pipe:
-        return _time_pipe(stage, handle)
-    if type(stage.node.cfg).__name__ == "AggregateConfig":
-        return _time_aggregator(stage, handle)
-    return None
+def _is_any(op: Any, *checks: Callable[[Any], bool]) -> bool:
+    return any(check(each) for check in checks for each in (op, _called(op)))
 
 
-def _time_pipe(stage: Stage, handle: _core.OperatorHandle) -> Callable[[], None] | None:
-    op = stage.node.cfg._args.op
-    call = getattr(op, "__call__", None)  # noqa: B004 - a callable object's method is what SPDL keeps
-    wanted = call if inspect.ismethod(call) else op
-    for cell in _cells_of(stage.node.coro):
+def _called(op: Any) -> Any:
+    """What is called: the function itself, or the method of a callable object, which SPDL keeps."""
+    call = getattr(op, "__call__", None)  # noqa: B004 - its method is wanted
+    return call if inspect.ismethod(call) else op
+
+
+def time_pipe(node: Any, runs_in: str, operator: _core.OperatorHandle) -> Undo | None:
+    """Time the calls of a pipe; None: they cannot be timed."""
+    op = node.cfg._args.op
+    wanted = _called(op)
+    for cell in _cells_of(node.coro):
+        content = cell.cell_contents
         # Bound methods are equal, not the same.
-        if cell.cell_contents is not op and cell.cell_contents != wanted:
-            continue
-        timed = _timed(stage, cell.cell_contents, handle)
-        if timed is None:
-            return None
-        return _replace(cell, timed)
-    raise LookupError(f"the function of {stage.name} was not found")
+        if content is op or content == wanted:
+            timed = _timed(content, runs_in, operator)
+            return None if timed is None else replace(cell, "cell_contents", timed)
+    raise LookupError(f"the function of {node.cfg.name} was not found")
 
 
-def _timed(stage: Stage, op: Any, handle: _core.OperatorHandle) -> Any:
+def time_aggregator(node: Any, operator: _core.OperatorHandle) -> Undo:
+    aggregator = node.cfg.op
+    for cell in _cells_of(node.coro):
+        if getattr(cell.cell_contents, "_agg", None) is aggregator:
+            return replace(cell.cell_contents, "_agg", _TimedAggregator(aggregator, operator))
+    raise LookupError(f"the aggregator of {node.info.stage_name} was not found")
+
+
+def _timed(op: Any, runs_in: str, operator: _core.OperatorHandle) -> Any:
     if is_async(op):
-        calls = _core.OverlappingCalls(handle)
+        calls = _core.OverlappingCalls(operator)
         return _timed_async_generator(op, calls) if is_generator(op) else _timed_coroutine(op, calls)
     if not is_generator(op):
-        return _core.TimedCallable(op, handle)
+        return _core.TimedCallable(op, operator)
     # In another process a generator is run to its end in one call, of a function that must be pickled.
-    return None if stage.runs_in == "process" else _timed_generator(op, handle)
+    return None if runs_in == "process" else _timed_generator(op, operator)
 
 
-def _timed_generator(op: Any, handle: _core.OperatorHandle) -> Any:
+def _timed_generator(op: Any, operator: _core.OperatorHandle) -> Any:
     @functools.wraps(op)
     def timed(item: Any) -> Iterator[Any]:
-        yield from _core.OperatorIterator(op(item), handle)
+        yield from _core.OperatorIterator(op(item), operator)
 
     return timed
 
 
-def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
+class _Call:
+    """One call of a coroutine."""
 
+    def __init__(self, calls: _core.OverlappingCalls) -> None:
+        self._calls = calls
+
+    def __enter__(self) -> None:
+        self._began = _core.now_ns()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # The end of a generator is no call, and a call that was cancelled has not failed.
+        if kind is None or (issubclass(kind, Exception) and kind is not StopAsyncIteration):
+            self._calls.done(self._began, kind is not None)
+
+
+def _timed_coroutine(op: Any, calls: _core.OverlappingCalls) -> Any:
     @functools.wraps(op)
     async def timed(item: Any) -> Any:
-        began = _core.now_ns()
-        try:
-            result = await op(item)
-        except Exception as error:
-            let_through(error)
-            calls.done(began, True)
-            raise
-        calls.done(began, False)
-        return result
+        with _Call(calls):
+            return await op(item)
 
     return timed
 
 
 def _timed_async_generator(op: Any, calls: _core.OverlappingCalls) -> Any:
-
     @functools.wraps(op)
     async def timed(item: Any) -> AsyncIterator[Any]:
         async with contextlib.aclosing(op(item)) as items:
             while True:
-                began = _core.now_ns()
                 try:
-                    made = await anext(items)
+                    with _Call(calls):
+                        made = await anext(items)
                 except StopAsyncIteration:
                     return
-                except Exception as error:
-                    let_through(error)
-                    calls.done(began, True)
-                    raise
-                calls.done(began, False)
                 yield made
 
     return timed
 
 
-def _replace(cell: types.CellType, timed: Any) -> Callable[[], None]:
-    original = cell.cell_contents
-    cell.cell_contents = timed
-
-    def restore() -> None:
-        if cell.cell_contents is timed:
-            cell.cell_contents = original
-
-    return restore
-
-
 class _TimedAggregator:
     """Replaces the user's aggregator in SPDL's calls."""
 
-    def __init__(self, aggregator: Any, handle: _core.OperatorHandle) -> None:
+    def __init__(self, aggregator: Any, operator: _core.OperatorHandle) -> None:
         self._aggregator = aggregator
-        self.accumulate = _core.TimedCallable(aggregator.accumulate, handle)
-        self.flush = _core.TimedCallable(aggregator.flush, handle)
+        self.accumulate = _core.TimedCallable(aggregator.accumulate, operator)
+        self.flush = _core.TimedCallable(aggregator.flush, operator)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._aggregator, name)
-
-
-def _time_aggregator(stage: Stage, handle: _core.OperatorHandle) -> Callable[[], None]:
-    aggregator = stage.node.cfg.op
-    for cell in _cells_of(stage.node.coro):
-        holder = cell.cell_contents
-        if getattr(holder, "_agg", None) is not aggregator:
-            continue
-        timed = _TimedAggregator(aggregator, handle)
-        holder._agg = timed
-
-        def restore(holder: Any = holder, timed: Any = timed) -> None:
-            if holder._agg is timed:
-                holder._agg = aggregator
-
-        return restore
-    raise LookupError(f"the aggregator of {stage.name} was not found")
 
 
 def _cells_of(coroutine: Any) -> Iterator[types.CellType]:
@@ -237,23 +162,21 @@ def _is_of_spdl(value: Any) -> bool:
 class _TimedSource:
     """In the place of the pipeline's source: each item that it makes is one call of the operator."""
 
-    def __init__(self, source: Any, handle: _core.OperatorHandle) -> None:
+    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
         self._source = source
-        self._handle = handle
+        self._operator = operator
 
     def __iter__(self) -> Iterator[Any]:
-        return _core.OperatorIterator(self._source, self._handle)
+        return _core.OperatorIterator(self._source, self._operator)
 
 
 class _TimedAsyncSource:
-    def __init__(self, source: Any, handle: _core.OperatorHandle) -> None:
+    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
+        self._items = _timed_async_generator(_closable, _core.OverlappingCalls(operator))
         self._source = source
-        self._calls = _core.OverlappingCalls(handle)
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        items: AsyncIterator[Any] = _timed_async_generator(lambda _: _closable(self._source), self._calls)(
-            None
-        )
+        items: AsyncIterator[Any] = self._items(self._source)
         return items
 
 
@@ -268,9 +191,8 @@ async def _closable(source: Any) -> AsyncIterator[Any]:
             await close()
 
 
-def time_source(stage: Stage, handle: _core.OperatorHandle) -> None:
+def time_source(node: Any, operator: _core.OperatorHandle) -> None:
     """Time a source whose coroutine has not begun: another one takes its place."""
-    node = stage.node
     coroutine = node._coro
     if inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED:
         raise LookupError("the source runs already")
@@ -278,5 +200,5 @@ def time_source(stage: Stage, handle: _core.OperatorHandle) -> None:
     source, queue = arguments["src"], arguments["queue"]
     make = getattr(inspect.getmodule(type(node)), coroutine.__name__)
     timed = _TimedAsyncSource if hasattr(source, "__aiter__") else _TimedSource
-    node._coro = make(timed(source, handle), queue)
+    node._coro = make(timed(source, operator), queue)
     coroutine.close()
