@@ -8,16 +8,15 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.function import Calls
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.record.budget import looks
 from headrace.record.operator import readable
@@ -50,24 +49,16 @@ class _Recording:
         self.attachment = attachment
         self.handle = loader_handle(session, name, attachment.source)
         self.session = session
-        self._detail(lambda: attachment.open(self.handle))
+        record_detail(self.handle, "the loader", attachment.open)
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
-        self._detail(lambda: self.attachment.begin_loop(self.handle))
+        record_detail(self.handle, "the loader", self.attachment.begin_loop)
         timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
         if self.attachment.unknown:
-            self._detail(lambda: watch(self.handle, iterable))
+            record_detail(self.handle, "the loader", lambda handle: watch(handle, iterable))
         watch_thread(self.handle)
         looks.loop_begins(self.handle)
         return timed
-
-    def _detail(self, record: Callable[[], None]) -> None:
-        try:
-            record()
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            self.handle.miss(_core.NO_ITERATOR_DETAIL)
-            warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
 
     def report(self, epoch: Any = None) -> Report:
         return report_of_loop(self.handle, epoch)

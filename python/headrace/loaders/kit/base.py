@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
+from headrace.common.messages import warn_once
 from headrace.record.session import set_in_trial
 
 if TYPE_CHECKING:  # its classes cost more to import than the rest of the package
@@ -24,6 +26,19 @@ def classes_of(module: str, *names: str) -> tuple[type, ...]:
     """Those of these classes that the program has imported, for ``isinstance``."""
     found = [getattr(sys.modules.get(module), name, None) for name in names]
     return tuple(each for each in found if isinstance(each, type))
+
+
+def record_detail(
+    handle: _core.LoaderHandle, library: str, *steps: Callable[[_core.LoaderHandle], None]
+) -> None:
+    """Take steps that read a library's private names. If one fails, the wait for the loader is recorded."""
+    try:
+        for step in steps:
+            step(handle)
+    except Exception as error:  # the loop must still run
+        let_through(error)
+        handle.miss(_core.NO_ITERATOR_DETAIL)
+        warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
 
 
 class Attachment:

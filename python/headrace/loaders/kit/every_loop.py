@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.loaders.kit.libraries import MODULES
 from headrace.loaders.kit.names import is_the_users, user_line
@@ -112,11 +111,7 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
     if recording is None:
         return iterate()
     handle, attachment, _ = recording
-    try:
-        attachment.begin_loop(handle)
-    except Exception as error:
-        let_through(error)
-        _unavailable(handle, adapter, error)
+    record_detail(handle, adapter.libraries[0], attachment.begin_loop)
     _beginning.of = obj
     try:
         iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
@@ -150,11 +145,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
         name = adapter.name(obj)
         shown = readable(f"{name} at {line}" if line else name)
         handle = loader_handle(session, shown, attachment.source)
-    try:
-        attachment.open(handle)
-    except Exception as error:
-        let_through(error)
-        _unavailable(handle, adapter, error)
+    record_detail(handle, adapter.libraries[0], attachment.open)
     # Its recording ends with the object.
     attachment.iterable = ()
     recording = _Recording(handle, attachment, Loop(handle))
@@ -168,10 +159,3 @@ def loop_of(obj: Any) -> Loop | None:
     """The record of an object whose loops `record` records; None: there is none."""
     recording = _of_object.get(id(obj))
     return recording.loop if recording is not None else None
-
-
-def _unavailable(handle: _core.LoaderHandle, adapter: Adapter, error: Exception) -> None:
-    handle.miss(_core.NO_ITERATOR_DETAIL)
-    warn_once(
-        f"operator detail unavailable: {adapter.libraries[0]} is not as its adapter expects ({error!r})"
-    )

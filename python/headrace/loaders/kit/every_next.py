@@ -9,9 +9,8 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.names import user_line
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
@@ -86,15 +85,8 @@ class _Loop:
             let_through(error)
             not_recorded(error)
             return
-        handle = self._block.handle
-        try:
-            self._attachment.open(handle)
-            self._attachment.begin_loop(handle)
-        except Exception as error:
-            let_through(error)
-            handle.miss(_core.NO_ITERATOR_DETAIL)
-            library = adapter.libraries[0]
-            warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
+        steps = self._attachment.open, self._attachment.begin_loop
+        record_detail(self._block.handle, adapter.libraries[0], *steps)
 
     def begin(self) -> None:
         ready = self._attachment.ready if self._attachment is not None else None

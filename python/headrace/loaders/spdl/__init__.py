@@ -45,9 +45,8 @@ class Pipelines(Loader):
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         if super().detect(obj):
             return super().attach(obj, name)
-        warn_once(
-            "operator detail unavailable: an SPDL pipeline in a process of its own is seen from outside"
-        )
+        what = "an SPDL pipeline in a process of its own is seen from outside"
+        warn_once(f"operator detail unavailable: {what}")
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
         return Attachment(obj, source=_core.OperatorHandle(name or self.name(obj), "prefetch", 0, flags))
 
@@ -86,26 +85,13 @@ def _read(impl: Any) -> Graph:
     _collect(_sink(loop._coro), nodes)
     threads = int(loop._executor._max_workers)
     asked = sum(int(node.cfg._args.concurrency) for node in nodes if _shares_pool(node))
-    # Before the start only: threads start with the calls.
     started = bool(loop.is_started())
-    graph.parameter(
-        "num_threads",
-        loop._executor,
-        "_max_workers",
-        fixed=started,
-        min=1,
-        sets="workers",
-        set_in=f"set it in .build(); the pipes ask for {asked}",
-    )
-    graph.parameter(
-        "buffer_size",
-        *_items_of(_outputs(nodes[-1])[-1]),
-        fixed=started,
-        min=1,
-        sets="capacity",
-        stage=len(nodes) - 1,
-        set_in="set it in .add_sink()",
-    )
+    # Threads start with the calls, so their number can be set until then.
+    at, where = (loop._executor, "_max_workers"), f"set it in .build(); the pipes ask for {asked}"
+    graph.parameter("num_threads", *at, fixed=started, min=1, sets="workers", set_in=where)
+    at, last = _items_of(_outputs(nodes[-1])[-1]), len(nodes) - 1
+    fields: dict[str, Any] = {"sets": "capacity", "stage": last, "set_in": "set it in .add_sink()"}
+    graph.parameter("buffer_size", *at, fixed=started, min=1, **fields)
     in_loop = Stage()
     edges: dict[int, Edge] = {}
     for node in nodes:
@@ -114,17 +100,12 @@ def _read(impl: Any) -> Graph:
             edges[id(queue)].takes = stage
         outputs = _outputs(node)
         for number, queue in enumerate(outputs):
-            name = f"{stage.name}[{number}]" if len(outputs) > 1 else stage.name
-            is_last = node is nodes[-1]
+            name, set_by = f"{stage.name}[{number}]" if len(outputs) > 1 else stage.name, ""
+            if node is nodes[-1]:
+                name, set_by = "sink_queue", "buffer_size"
             items, size = _items_of(queue)
-            edges[id(queue)] = Edge(
-                "sink_queue" if is_last else name,
-                stage,
-                in_loop,
-                int(getattr(items, size)),
-                partial(follow_levels, items, _is_end),
-                "buffer_size" if is_last else "",
-            )
+            follow = partial(follow_levels, items, _is_end)
+            edges[id(queue)] = Edge(name, stage, in_loop, int(getattr(items, size)), follow, set_by)
     graph.edges = list(edges.values())
     return graph
 
@@ -201,11 +182,12 @@ def _add_pipe(graph: Graph, node: Any, threads: int, asked: int, started: bool) 
     executor, shares_pool = arguments.executor, _shares_pool(node)
     concurrency = int(arguments.concurrency)
     keeps_order = node.cfg._type.name == "OrderedPipe"
-    runs_in, most = "async", None
+    runs_in = "async"
+    own_limit: Any = None
     if not probes.is_async(arguments.op):
-        runs_in = _place_of(executor)
-        most = threads if shares_pool else getattr(executor, "_max_workers", None)
-    limit = most if isinstance(most, int) and most else concurrency
+        runs_in, own_limit = _place_of(executor), getattr(executor, "_max_workers", None)
+    has_own_limit = isinstance(own_limit, int) and own_limit > 0
+    limit = threads if shares_pool else own_limit if has_own_limit else concurrency
     kind = "generator" if probes.is_generator(arguments.op) else "map"
     stage = Stage([Operator(node.cfg.name, kind, partial(probes.time_pipe, node, runs_in))])
     workers = min(concurrency, limit)
@@ -224,7 +206,7 @@ def _add_pipe(graph: Graph, node: Any, threads: int, asked: int, started: bool) 
     shown.widened_by = parameter("concurrency", where, *at, fixed=fixed, usual=1, min=1, sets="workers")
     if limit < concurrency:
         shown.widened_by = "num_threads" if shares_pool else f"{name}.max_workers"
-    if most and not shares_pool:
+    if has_own_limit:
         at, where = (executor, "_max_workers"), "set it in the pipe's executor"
         parameter("max_workers", where, *at, fixed=True, usual=limit, min=1, sets="workers")
     if runs_in != "async":
@@ -238,17 +220,14 @@ def _add_pipe(graph: Graph, node: Any, threads: int, asked: int, started: bool) 
 
 def _shares_pool(node: Any) -> bool:
     """A pipe without an executor of its own shares the threads of the build."""
-    arguments = getattr(node.cfg, "_args", None)
-    return arguments is not None and arguments.executor is None and not probes.is_async(arguments.op)
+    if type(node.cfg).__name__ != "PipeConfig":
+        return False
+    return node.cfg._args.executor is None and not probes.is_async(node.cfg._args.op)
 
 
 def _place_of(executor: Any) -> str:
     """ "thread", or "process" for an executor that runs calls elsewhere."""
     kind = getattr(executor, "_pool_executor_class", type(executor))
     processes = classes_of("concurrent.futures.process", "ProcessPoolExecutor")
-    is_class = executor is not None and isinstance(kind, type)
-    return (
-        "process"
-        if is_class and (issubclass(kind, processes) or "Interpreter" in kind.__name__)
-        else "thread"
-    )
+    isolates = isinstance(kind, type) and (issubclass(kind, processes) or "Interpreter" in kind.__name__)
+    return "process" if isolates else "thread"
