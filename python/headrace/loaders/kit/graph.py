@@ -61,8 +61,8 @@ class Graph:
     """A loader's parts, sources first. Nothing keeps it, because it refers to the library's objects."""
 
     def __init__(self) -> None:
-        #: By index as the recording numbers operators: the stage's place, then the place in the stage.
-        self.operators: dict[int, Operator] = {}
+        #: Each with its number in the recording, from the place of its stage and its place there.
+        self.operators: list[tuple[int, Operator]] = []
         self.stages: list[LoaderStage] = []
         self.edges: list[Edge] = []
         self.parameters: list[LoaderParameter] = []
@@ -77,7 +77,7 @@ class Graph:
         stage.place = len(self.stages)
         for number, operator in enumerate(stage.operators, stage.place * _core.PLACES_PER_STAGE):
             operator.name = self._unique(Operator, readable(operator.name))
-            self.operators[number] = operator
+            self.operators.append((number, operator))
         shown = LoaderStage(name=stage.name, workers=workers, runs_in=runs_in, **fields)
         self.stages.append(shown)
         return shown
@@ -153,8 +153,8 @@ class GraphAttachment(Attachment):
         graph = self._loader.read(self.iterable)
         self.ready = graph.ready
         try:
-            for place, each in graph.operators.items():
-                operator = _core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=place)
+            for number, each in graph.operators:
+                operator = _core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=number)
                 handle.add_operator(operator)  # one without a probe is in the profile as well
                 self._put_in(each.probe, operator)
             for edge in graph.edges:
