@@ -39,22 +39,6 @@ TEST(UnnamedRuns, TheNewestAreKept) {
   EXPECT_EQ(read_bytes(folder / "headrace-runs/.gitignore"), "*\n");
 }
 
-TEST(UnnamedRuns, KeptSummariesGoWithTheirRun) {
-  const ScratchFolder folder;
-  for (int i = 0; i < 24; ++i) {
-    ASSERT_EQ(make_run_folder(numbered_run(folder, i)), "");
-    write_bytes(numbered_run(folder, i) + "/rank0.hrseg", "a recording");
-    if (i > 1) continue;
-    fs::create_directory(numbered_run(folder, i) + "/.headrace-cluster");
-    write_bytes(numbered_run(folder, i) + "/.headrace-cluster/00ff.json", "a summary");
-    if (i == 1) write_bytes(numbered_run(folder, i) + "/.headrace-cluster/notes.txt", "the user's");
-  }
-  EXPECT_FALSE(fs::exists(numbered_run(folder, 0)));
-  EXPECT_TRUE(fs::exists(numbered_run(folder, 1) + "/rank0.hrseg"));
-  EXPECT_TRUE(fs::exists(numbered_run(folder, 1) + "/.headrace-cluster/00ff.json"));
-  EXPECT_FALSE(fs::exists(numbered_run(folder, 2)));
-}
-
 TEST(UnnamedRuns, ThatStillRecordAreKept) {
   const ScratchFolder folder;
   const auto session = Session::open({numbered_run(folder, 0), 0, true});

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter, conformance_file
+from headrace.cluster._summary import default_cache
 from headrace.errors import UsageError
 from headrace.show.cli import main
 
@@ -143,7 +144,9 @@ def test_stages_may_be_given(tmp_path: Path) -> None:
 def test_a_damaged_summary_has_no_links(tmp_path: Path) -> None:
     job = write_job(tmp_path / "job", slow_pair=1)
     before = hr.Cluster.load(job).to_json()
-    for path in (job / ".headrace-cluster").iterdir():
+    kept = default_cache(str(job))
+    assert kept is not None
+    for path in kept.iterdir():
         path.write_bytes(path.read_bytes()[:-40])
     assert hr.Cluster.load(job).to_json() == before
 

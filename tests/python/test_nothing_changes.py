@@ -387,15 +387,20 @@ class Play:
             yield from zip(self._loop(first), self._loop(second), strict=True)
 
     def _two_threads(self) -> Iterator[Any]:
-        """Each has a loader of its own, which the main thread made."""
-        loaders = [self._made(), self._made()]
-
-        def loop(loader: Any) -> Any:
-            with self.loaders.running(loader):
-                return outcome(lambda: self._loop(loader))
-
-        with ThreadPoolExecutor(2) as pool:
-            yield from pool.map(loop, loaders)
+        """Each has a loader of its own, which the main thread made; they take turns, as both may draw."""
+        first, second = self._made(), self._made()
+        with (
+            self.loaders.running(first),
+            self.loaders.running(second),
+            ThreadPoolExecutor(1) as one,
+            ThreadPoolExecutor(1) as other,
+        ):
+            pairs = ((one, first), (other, second))
+            loops = [(thread, thread.submit(self._loop, loader).result()) for thread, loader in pairs]
+            while loops:
+                items = [thread.submit(next, loop, None).result() for thread, loop in loops]
+                yield items
+                loops = [loop for loop, item in zip(loops, items, strict=True) if item is not None]
 
     def _drop(self) -> Iterator[Any]:
         """What is left of the loader's threads once nobody has it."""

@@ -304,7 +304,8 @@ def test_colour_only_where_asked(report: hr.Report) -> None:
 
 def test_printed_it_is_the_text(report: hr.Report) -> None:
     assert str(report) == report.to_text(width=100)
-    assert repr(report).startswith("<headrace.Report 'train': input_bound decode (")
+    diagnosis = report.diagnosis
+    assert repr(report).startswith(f"<headrace.Report 'train': {diagnosis.kind} {diagnosis.operator} (")
 
 
 def test_shared_reports_name_no_places(report: hr.Report, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from experiment.score import Score, in_words, print_scores
 from experiment.store import judged, keep
 from experiment.trials import Trials
 
+from stored_reports import quiet
+
 NAMES = ["Inflate", "Match", "Fetch", "Tokenize", "ReadFile"]
 
 
@@ -133,7 +135,7 @@ def test_a_kept_draw_is_judged_anew(tmp_path: Path) -> None:
         pass
     drawn_one = score()
     drawn_one.trials.plan = plan(NATIVE).to_dict()
-    drawn_one.trials.report = json.loads(loader.report().to_json())
+    drawn_one.trials.report = quiet(json.loads(loader.report().to_json()))
     path = keep(drawn_one.trials, tmp_path / "draws", {"cores": 2})
     assert path == tmp_path / "draws" / "test" / "native_7.json.gz"
     assert "diagnosis" not in json.loads(gzip.decompress(path.read_bytes()))["report"]

@@ -19,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIgnoreFile = ".gitignore";
-constexpr const char* kSummaries = ".headrace-cluster";  // python/headrace/cluster/_summary.py
 
 bool is_own_folder(const fs::path& path) {
   struct stat info{};
@@ -54,20 +53,10 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-bool is_summary(const fs::path& path) { return path.extension() == ".json" || path.extension() == ".part"; }
-
-/// What `headrace cluster` keeps in a run folder, and nothing else.
-bool is_summaries(const fs::path& path) {
-  if (path.filename() != kSummaries || !is_own_folder(path)) return false;
-  const auto entries = entries_of(path);
-  return std::all_of(entries.begin(), entries.end(), is_summary);
-}
-
 bool may_go(const fs::path& run) {
   const auto entries = entries_of(run);
-  if (!std::all_of(entries.begin(), entries.end(), [](const fs::path& entry) {
-        return is_ours(entry.filename().string()) || is_summaries(entry);
-      }))
+  if (!std::all_of(entries.begin(), entries.end(),
+                   [](const fs::path& entry) { return is_ours(entry.filename().string()); }))
     return false;
   const auto segments = find_segments(run.string());
   return std::none_of(segments.begin(), segments.end(), [](const RunSegment& one) { return one.running; });
