@@ -106,10 +106,6 @@ void remove_run_folder(const std::string& run) noexcept try {
   std::error_code error;
   for (const fs::path& entry : entries_of(run)) {
     if (is_ours(entry.filename().string())) fs::remove(entry, error);
-    if (is_summaries(entry)) {
-      for (const fs::path& summary : entries_of(entry)) fs::remove(summary, error);
-      fs::remove(entry, error);
-    }
   }
   const fs::path runs = fs::path(run).parent_path();
   if (!fs::remove(run, error) || runs.filename() != kDefaultRuns) return;
