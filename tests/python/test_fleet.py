@@ -21,25 +21,30 @@ from headrace.cluster._summary import default_cache
 from headrace.show.cli import main
 
 SCRIPT = """
-import json, sys, time
+import json, sys
 import headrace as hr
+
+sys.path.insert(0, sys.argv[2])
+from virtual import begin
+
+t = begin()
 
 waited = {"train": 0.0, "val": 0.0}
 
 def items(name, count, seconds):
     for item in range(count):
-        began = time.perf_counter()
-        time.sleep(seconds)
-        waited[name] += time.perf_counter() - began
+        began = t.now_s
+        t.sleep(seconds)
+        waited[name] += t.now_s - began
         yield item
 
 def evaluate(loader):
     for _ in loader:
-        time.sleep(0.005)
+        t.sleep(0.005)
 
 def train(loader):
     for _ in loader:
-        time.sleep(0.01)
+        t.sleep(0.01)
 
 with hr.session(run=sys.argv[1]):
     for epoch in range(2):
@@ -216,7 +221,7 @@ def test_a_job_that_still_runs(tmp_path: Path) -> None:
 def test_waits_of_evaluations_are_told_apart(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(tmp_path / "runs" / "one")]
+    command = [sys.executable, str(script), str(tmp_path / "runs" / "one"), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     waited = json.loads(done.stdout)
     loaded = hr.Fleet.load(tmp_path / "runs")

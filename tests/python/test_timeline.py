@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -174,10 +175,10 @@ def test_lies_over_a_trace_of_torchs_profiler(tmp_path: Path, workers: int) -> N
     for event in theirs:
         middle = event["ts"] + event["dur"] / 2
         nearest = min(calls, key=lambda call: abs(call["ts"] + call["dur"] / 2 - middle))
-        apart.append(abs(nearest["ts"] + nearest["dur"] / 2 - middle) * 1e-6)
-    apart.sort()
-    assert apart[len(apart) // 2] <= merged.clock_error_s
-    assert apart[len(apart) * 3 // 4] <= merged.clock_error_s + 0.001
+        apart.append((nearest["ts"] + nearest["dur"] / 2 - middle) * 1e-6)
+    # What remains of the shift; a single pair may be further apart where one of the calls waited for a core.
+    assert abs(median(apart)) <= merged.clock_error_s
+    assert sorted(map(abs, apart))[len(apart) * 3 // 4] <= merged.clock_error_s + 0.001
     if workers:
         rows = {event["args"]["name"] for event in ours(events, "M", "thread_name")}
         assert {"Slow worker 0", "Slow worker 1"} <= rows
