@@ -100,13 +100,16 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
   if (started_s < thresholds.startup_s || started_s < thresholds.startup_share * whole_s) return std::nullopt;
   const FirstDraw draw = first_draw_of(profile, started_s);
   const double workers_s = profile.startup.worker_start_s * static_cast<double>(profile.epochs);
+  const std::string little =
+      workers_s > 0 ? "workers that stay would save little, their starts took " + duration(workers_s) + ": "
+                    : "";
   const std::string cure =
-      2 * workers_s >= started_s
+      workers_s > 0 && 2 * workers_s >= started_s
           ? "workers that stay between epochs" +
                 named(parameter_of(profile, profile::Quantity::keeps_workers)) + ", fewer imports in workers"
-          : "workers that stay would save little, their starts took " + duration(workers_s) +
-                ": an index that is loaded once, a shuffle buffer that gives its first "
-                "sample before it is full (a small initial)";
+          : little +
+                "an index that is loaded once, a shuffle buffer that gives its first sample "
+                "before it is full (a small initial)";
   return Risk{RiskKind::startup,
               "waiting for the first batches of " + counted(static_cast<double>(profile.epochs), "epoch") +
                   " took " + duration(started_s) + " of " + duration(whole_s) + " (" +
