@@ -219,9 +219,10 @@ def _reports(side: Side | Sequence[Side], like: Report | None = None) -> list[Re
         elif like is None:
             reports.append(Report.load(each))
         else:
-            reports.append(like_it(like, partial(_loaded, each)))
+            reports.append(like_it(like, partial(loaded, each, None)))
     return reports
 
 
-def _loaded(path: str | os.PathLike[str], loader: str | None) -> Report:
-    return Report.load(path, loader=loader)
+def loaded(path: str | os.PathLike[str], rank: int | None, loader: str | None) -> Report:
+    """`Report.load` with the loader last, for `like_it`."""
+    return Report.load(path, loader=loader, rank=rank)

@@ -291,10 +291,9 @@ def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.Segme
 
 
 def _starts_again(loop: Loops, image: _core.SegmentImage) -> tuple[str, float]:
-    """What keeps a loader's workers from starting anew in each epoch, and what one start costs.
+    """The cure for workers that start anew in each epoch, and the seconds of one start. "": there is none.
 
-    That is from the start to a worker's first request; a first batch has to be made in any case. "": nothing
-    does.
+    A start lasts until a worker's first request; a first batch has to be made in any case.
     """
     profile = json.loads(image.profile_json(loop.index)) if loop.times > 1 else {}
     settings = profile.get("settings", {})

@@ -18,7 +18,7 @@ _SHOWN = 8
 _ADVISED = 4
 
 
-#: Of the median step, how far the mean may be from it before both are said.
+#: The mean step may differ from the median by this share of it; beyond, both are said.
 _APART = 0.1
 
 

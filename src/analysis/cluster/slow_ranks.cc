@@ -207,30 +207,31 @@ class Judge {
     result_.spread_s = spread_of(std::move(all));
   }
 
-  static double longest_input_s(std::span<const RankSteps> ranks, const std::vector<bool>& counts) {
-    double input_s = 0;
+  /// For each of the first `count` ranks of the order: the longest input of the ranks behind it and of all others.
+  std::vector<double> inputs_left(std::span<const RankSteps> ranks, std::size_t count) const {
+    std::vector<bool> first(ranks.size(), false);
+    for (std::size_t i = 0; i < count; ++i) first[order_[i]] = true;
+    double longest_s = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (counts[rank]) input_s = std::fmax(input_s, ranks[rank].input_s);
+      if (!first[rank]) longest_s = std::fmax(longest_s, ranks[rank].input_s);
     }
-    return input_s;
+    std::vector<double> left_s(count);
+    for (std::size_t i = count; i-- > 0;) {
+      left_s[i] = longest_s;
+      longest_s = std::fmax(longest_s, ranks[order_[i]].input_s);
+    }
+    return left_s;
   }
 
-  /// The rank waits for its input, which is as fast as that of the ranks that count: these wait for each other.
-  bool has_input_of_others(std::span<const RankSteps> ranks, const std::vector<bool>& counts,
-                           std::size_t rank) const {
-    const double own_s = ranks[rank].input_s;
-    return own_s > 0 && own_s <= (1 + thresholds_.least_late) * longest_input_s(ranks, counts);
-  }
-
-  /// Share of the job's step that ends without `lost_s`; the inputs of the ranks that count allow no more.
-  double gain_of(double lost_s, std::span<const RankSteps> ranks, const std::vector<bool>& counts) const {
+  /// Share of the job's step that ends without `lost_s`; inputs that need `input_s` a step allow no more.
+  double gain_of(double lost_s, double input_s) const {
     if (result_.step_s <= 0) return 0;
-    const double most = std::max(0.0, 1 - longest_input_s(ranks, counts) / result_.step_s);
-    return std::clamp(lost_s / result_.step_s, 0.0, most);
+    return std::clamp(lost_s / result_.step_s, 0.0, std::max(0.0, 1 - input_s / result_.step_s));
   }
 
   void describe_slow(std::span<const RankSteps> ranks, std::size_t count, double middle, double spread) {
     std::vector<bool> counts(matrix_.ranks, true);
+    const std::vector<double> inputs_s = inputs_left(ranks, count);
     const double now_s = mean_of_latest(matrix_, counts, begin_);
     double left_s = now_s;
     for (std::size_t i = 0; i < count; ++i) {
@@ -242,7 +243,10 @@ class Judge {
       SlowRank& slow = result_.slow.back();
       slow.margin =
           spread > 0 ? (slow.mean_late_s - middle) / spread : std::numeric_limits<double>::infinity();
-      slow.gain_share = has_input_of_others(ranks, counts, rank) ? 0 : gain_of(now_s - left_s, ranks, counts);
+      // An input that is as fast as the others': the rank waits for it, and they for each other.
+      const double own_s = ranks[rank].input_s;
+      const bool alike = own_s > 0 && own_s <= (1 + thresholds_.least_late) * inputs_s[i];
+      slow.gain_share = alike ? 0 : gain_of(now_s - left_s, inputs_s[i]);
     }
     drop_what_adds_nothing();
     result_.gain_share = result_.slow.back().gain_share;
@@ -324,7 +328,9 @@ class Judge {
     double lost_s = 0;
     for (std::size_t step = 0; step < width; ++step) lost_s += latest[step] - normal[step];
     lost_s /= static_cast<double>(width);
-    const double gain = gain_of(lost_s, ranks, std::vector<bool>(matrix_.ranks, true));
+    double input_s = 0;
+    for (const RankSteps& rank : ranks) input_s = std::fmax(input_s, rank.input_s);
+    const double gain = gain_of(lost_s, input_s);
     if (gain < thresholds_.least_gain) {
       result_.pausing_ranks = 0;
       return;

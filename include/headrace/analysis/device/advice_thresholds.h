@@ -25,11 +25,11 @@ struct AdviceThresholds {
   double synchronisation_share = 0.10;
   /// Of the steps' time, copies beside which nothing computes.
   double copy_share = 0.10;
-  /// Of the recorded time, the host inside calls that take and free memory.
+  /// The host is inside calls that take and free memory for this share of the recorded time.
   double memory_call_share = 0.05;
   /// A call of the runtime that is no wait: launches take 5 to 20 us, so one of a millisecond did something else.
   std::int64_t long_call_ns = 1'000'000;
-  /// Of the recorded time, the device idle in calls that cost much once.
+  /// The device is idle in calls that cost much once for this share of the recorded time.
   double one_off_share = 0.10;
   /// One collection of Python's garbage. Ascend.
   std::int64_t collection_ns = 1'000'000;

@@ -104,7 +104,7 @@ class _FutureLoop:
 
 
 class _RecordedWork:
-    """What the threads of executors run: one operator for each of the user's functions."""
+    """Records functions that threads of executors run: each of the user's is an operator."""
 
     def __init__(self, ahead: int) -> None:
         """``ahead``: so many calls are under way at most, so as many workers can be busy; 0: unknown."""

@@ -34,7 +34,7 @@ def _is_any(op: Any, *checks: Callable[[Any], bool]) -> bool:
 
 
 def _called(op: Any) -> Any:
-    """What is called: the function itself, or the method of a callable object, which SPDL keeps."""
+    """The function itself, or the method of a callable object, which SPDL keeps."""
     call = getattr(op, "__call__", None)  # noqa: B004 - its method is wanted
     return call if inspect.ismethod(call) else op
 

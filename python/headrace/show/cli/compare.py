@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import click
 
-from headrace.predict.comparison import Comparison, like_it, side_names
+from headrace.predict.comparison import Comparison, like_it, loaded, side_names
 from headrace.results.report import Report
 
 
@@ -41,13 +42,7 @@ def compare(a: str, b: str, loader: str | None, rank: int | None, form: str, out
 
 def load_both(a: str, b: str, loader: str | None, rank: int | None) -> tuple[Report, Report]:
     """One loader of both runs, which either may have under the name ``loader``."""
-
-    def of_a(name: str | None) -> Report:
-        return Report.load(a, loader=name, rank=rank)
-
-    def of_b(name: str | None) -> Report:
-        return Report.load(b, loader=name, rank=rank)
-
+    of_a, of_b = partial(loaded, a, rank), partial(loaded, b, rank)
     if loader is None or loader in of_a(None).loaders:
         first = of_a(loader)
         return first, like_it(first, of_b)
