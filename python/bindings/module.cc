@@ -7,7 +7,6 @@
 
 #include "crossing.h"
 #include "headrace/analysis/cluster/run_ranks.h"
-#include "headrace/analysis/verdict/verdict.h"
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
@@ -16,7 +15,6 @@
 #include "headrace/profile/snapshot.h"
 #include "interpreter_lock.h"
 #include "recorded_text.h"
-#include "verdict_tuple.h"
 
 namespace py = pybind11;
 
@@ -50,21 +48,6 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
   return loaders;
 }
 
-/// The `verdict_tuple` of the loader that waited longest; None if the segment has no loader.
-py::object verdict_of_segment(const Path& path) {
-  using Judged = std::pair<profile::Profile, analysis::Verdict>;
-  const auto found = without_lock([&]() -> std::optional<Judged> {
-    const auto image = image_of(path);
-    const std::vector<profile::LoaderSummary> loaders = profile::list_loaders(*image);
-    if (loaders.empty()) return std::nullopt;
-    profile::Profile profile = profile::read_profile(*image, loaders.front().index);
-    analysis::Verdict verdict = analysis::verdict_on(profile);
-    return Judged(std::move(profile), std::move(verdict));
-  });
-  if (!found) return py::none();
-  return verdict_tuple(found->second, found->first);
-}
-
 void add_reading(py::module_& module) {
   module.def("default_rank", &profile::default_rank);
   module.def("missing_recordings",
@@ -84,7 +67,6 @@ void add_reading(py::module_& module) {
     const auto image = without_lock([&] { return image_of(path); });
     return loaders_of_image(*image);
   });
-  module.def("segment_verdict", verdict_of_segment);
   module.def(
       "segment_profile_json",
       [](const Path& path, std::uint32_t loader) {

@@ -18,7 +18,6 @@
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
-#include "verdict_tuple.h"
 
 namespace py = pybind11;
 
@@ -118,7 +117,11 @@ void add_parsed_report(PyObject* into) {
       .def("verdict",
            [](Shared self) {
              const auto found = without_lock([&] { return analysis::verdict_on(self->profile()); });
-             return verdict_tuple(found, self->profile());
+             const profile::Profile& profile = self->profile();
+             const std::string_view cause = found.cause ? analysis::name_of(*found.cause) : "";
+             return py::make_tuple(analysis::name_of(found.kind), decoded(found.op.value_or("")), cause,
+                                   profile.sink.wait_share, profile.sink.step_s, decoded(profile.loader),
+                                   found.most_speedup);
            })
       .def("curve",
            [](Shared self) {

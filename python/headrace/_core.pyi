@@ -555,9 +555,6 @@ def segment_loaders(path: _StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s", "first_batches_s", "compute_s", "epochs", "superseded"}`` of
     each loader, the one that waited longest first, those that go on under another name last."""
 
-def segment_verdict(path: _StrPath) -> tuple[str, str, str, float, float, str, float | None] | None:
-    """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""
-
 def segment_profile_json(path: _StrPath, loader: int) -> str: ...
 
 @final

@@ -18,6 +18,8 @@ from headrace import _core
 from headrace.record.budget import stacks
 from headrace.record.budget.loop import Loop
 from headrace.report import BudgetPart
+from headrace.results.library import Library
+from headrace.results.ranks import ranks_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
 
@@ -120,6 +122,20 @@ class TestOfAScript:
     def test_a_saved_report_keeps_it(self, recorded: hr.Report, tmp_path: Path) -> None:
         recorded.save(tmp_path / "report.json")
         assert hr.Report.load(tmp_path / "report.json").budget == recorded.budget
+
+
+def test_the_loader_that_trains_comes_first(tmp_path: Path) -> None:
+    """The input of the training is fast; that of the evaluation is not, and waits longer in total."""
+    text = SCRIPT.replace('items(20), name="val"', 'items(20, 0.03), name="val"')
+    report = recorded_by(tmp_path, text + "with hr.session(run=RUN):\n    main()\n")
+    assert [name.partition("#")[0] for name in report.loaders] == ["train"] * 3 + ["val"] * 3
+    run = tmp_path / "run"
+    assert report.diagnosis.kind == "not_input_bound"
+    assert hr.Report.load(run / "rank0.hrseg").loaders == report.loaders
+    [rank] = ranks_of(run)
+    assert rank.loader == report.loader
+    library = Library(run)
+    assert [library.summary(each).loader for each in library.runs()[0]] == [report.loader]
 
 
 def test_a_killed_run_keeps_what_it_had(tmp_path: Path) -> None:

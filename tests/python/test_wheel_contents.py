@@ -130,3 +130,8 @@ def test_auditwheel_agrees_with_a_portable_wheels_tag(portable: Path) -> None:
     consistent = re.search(r'platform tag:\s+"manylinux_2_(\d+)_\w+"', shown.stdout)
     assert consistent, shown.stdout
     assert int(consistent[1]) <= 28
+
+
+def test_what_headrace_run_puts_in_front_of_a_scripts_path(names: set[str]) -> None:
+    packed = {name for name in names if name.startswith("headrace/run/inject/")}
+    assert packed == {f"headrace/run/inject/{file.name}" for file in (PACKAGE / "run/inject").glob("*.py")}

@@ -22,6 +22,8 @@ from headrace.cluster._stages import listed
 from headrace.common.folder_files import user_cache
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error
+from headrace.results.load import in_order
+from headrace.results.report import Report
 from headrace.traces import files as _trace_files
 
 if TYPE_CHECKING:
@@ -137,12 +139,10 @@ def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str,
 
 
 def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
-    from headrace.results.report import Report
-
-    loaders = _core.segment_loaders(path)
+    loaders = in_order(((path, one) for one in _core.segment_loaders(path)), os.path.dirname(path))  # noqa: PTH120
     if not loaders:
         raise Error(f"{files.name}: a recording without a loader: nothing was wrapped in it")
-    report = Report(_core.segment_profile_json(path, loaders[0]["index"]))
+    report = Report(_core.segment_profile_json(path, loaders[0][1]["index"]))
     profile = report.to_dict()["profile"]
     sink = profile["sink"]
     samples = sink["sequence"]

@@ -208,7 +208,7 @@ def side_names(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> tuple[str,
 
 
 def _reports(side: Side | Sequence[Side], like: Report | None = None) -> list[Report]:
-    """A run that is loaded here gives its loader like the one of ``like``, else the one that waited most."""
+    """A run that is loaded here gives its loader like the one of ``like``, else the first one."""
     sides: Sequence[Side] = [side] if isinstance(side, (Report, str, os.PathLike)) else side
     if not sides:
         raise UsageError("a comparison needs at least one run on each side")

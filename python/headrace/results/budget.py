@@ -61,6 +61,20 @@ def loops_in(
     return read.loops, read.wall_s
 
 
+def evaluated(run: str) -> set[str]:
+    """Names of the loaders that are evaluated on, as far as a run's folder says so. run: "": none."""
+    for write in process_files.before_reading:
+        write()
+    kinds: dict[str, set[Any]] = {"evaluation": set(), "training": set()}
+    for path in process_files.paths("budget", run) if run else ():
+        loops = (process_files.document_of(path, _MAX_BYTES) or {}).get("loops")
+        for name, one in loops.items() if isinstance(loops, dict) else ():
+            kind = one.get("kind") if isinstance(one, dict) else None
+            if isinstance(kind, str):
+                kinds.setdefault(kind, set()).add(name)
+    return kinds["evaluation"] - kinds["training"]
+
+
 def _newest(run: str, rank: int) -> dict[str, Any] | None:
     """Of the files of a rank: several processes may have recorded it, the last one is meant."""
     paths = sorted(process_files.paths("budget", run, rank), key=_written_at, reverse=True)

@@ -170,7 +170,11 @@ class Library:
         if known is not None and known[0] == files and not run.running:
             return known[1]
         try:
-            found = _tuning_summary(run.path) if run.is_tuning else _run_summary(run.path)
+            found = (
+                _tuning_summary(run.path)
+                if run.is_tuning
+                else Summary(*_load(run.path, None, None)._parsed.verdict())
+            )
         except Error as error:
             found = Summary(problem=error_line(error)[:200])
         if len(self._summaries) > 4 * MAX_RUNS:
@@ -210,14 +214,6 @@ class Library:
         files = _stamp_of(path)
         changed = max((entry[1] for entry in files), default=0) / 1e9
         return Run(self._name(path), path, changed, path.is_dir() and _is_running(path), is_tuning)
-
-
-def _run_summary(path: Path) -> Summary:
-    if path.is_dir():
-        segments = _core.find_segments(path)
-        if len(segments) == 1 and (found := _core.segment_verdict(segments[0]["path"])) is not None:
-            return Summary(*found)
-    return Summary(*_load(path, None, None)._parsed.verdict())
 
 
 def _tuning_summary(path: Path) -> Summary:

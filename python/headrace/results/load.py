@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.common.folder_files import read_file
+from headrace.common.folder_files import read_file, replace_file
+from headrace.common.loader_names import unnumbered
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
-from headrace.results.run_files import with_run_files
+from headrace.results import budget, findings, process_files, tokens
+from headrace.results.data import as_json as plain_data
+from headrace.results.data import build
+from headrace.results.figures import ParameterChange
 from headrace.traces import xplane
 from headrace.traces.trace import Trace
 
 if TYPE_CHECKING:
     from headrace.results.report import Report
+
+#: Path of a segment, and what `_core.segment_loaders` says of one of its loaders.
+_Entry = tuple[str, dict[str, Any]]
 
 #: What a trace that may show a loop is called. JSON is taken for a saved report.
 _TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db", ".pftrace")
@@ -26,6 +36,8 @@ _NO_INPUT = (
 )
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
 _MAX_BYTES = 64 << 20
+_KINDS = ("watch", "budget", "tokens", "autopilot")
+_MAX_CHANGES_BYTES = 1 << 20
 
 
 def load_report(
@@ -113,7 +125,7 @@ def _load_run(make: type[Report], folder: Path, loader: str | None, rank: int | 
         raise Error(f"{folder}: {missing or _no_run_in(folder)}")
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
-    found: list[tuple[str, dict[str, Any]]] = []
+    found: list[_Entry] = []
     problem: list[Error] = []
     for segment in segments:
         if segment["rank"] != wanted:
@@ -171,19 +183,30 @@ def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
     return [(path, index, rank) for rank, (_, path, index) in sorted(others.items())]
 
 
-def place_of(entry: dict[str, Any]) -> tuple[bool, float]:
-    """Sorts entries of `_core.segment_loaders` as they are shown, those of several segments together."""
-    return entry["superseded"], -entry["wait_s"]
+def in_order(found: Iterable[_Entry], run: str) -> list[_Entry]:
+    """Entries of `_core.segment_loaders`, each with its segment's path, in the order in which they are shown.
+
+    Loaders that train come before those that are evaluated on: the waits of a validation would hide that the
+    input of the training is fast enough. Of the same kind, the one that waited longest is first.
+    """
+    evaluates = budget.evaluated(run)
+
+    def place(item: _Entry) -> tuple[bool, bool, float]:
+        entry = item[1]
+        return entry["superseded"], entry["name"] in evaluates, -entry["wait_s"]
+
+    return sorted(found, key=place)
 
 
 def _choose(
     make: type[Report],
     where: Path,
-    found: list[tuple[str, dict[str, Any]]],
+    found: list[_Entry],
     loader: str | None,
     ranks: list[int] | None,
 ) -> Report:
-    found = sorted(found, key=lambda item: place_of(item[1]))
+    run = str(where if where.is_dir() else where.parent)
+    found = in_order(found, run)
     names = [entry["name"] for _, entry in found]
     if not found:
         raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")
@@ -192,6 +215,63 @@ def _choose(
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
     path, entry = matching[0]
     image = _core.SegmentImage(path)
-    run = str(where if where.is_dir() else where.parent)
     profile = with_run_files(image.profile_json(entry["index"]), run, image)
     return make(profile, loaders=names, ranks=ranks, segments=(path,))
+
+
+def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> str:
+    """A profile with what was found wrong, where the run's time went, what language data its batches hold,
+    and what was set while it trained.
+
+    run: its folder; "": none. image: of the segment that the profile is from.
+    """
+    for write in process_files.before_reading:
+        write()
+    if not run or not any(process_files.paths(kind, run) for kind in _KINDS):
+        return profile_json
+    profile = json.loads(profile_json)
+    loader, rank = profile["loader"], profile["rank"]
+    language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
+    beside: dict[str, Any] = {
+        "findings": _plain(findings.findings_in(run, rank, loader)),
+        "autopilot": _plain(changes_in(run, rank, loader)),
+        "budget": _plain(budget.budget_in(run, rank, image)),
+    }
+    if language is not None:
+        beside["tokens"] = dataclasses.asdict(language)
+    return _core.with_run_files(profile_json, json.dumps(beside))
+
+
+def _plain(parts: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in parts]
+
+
+#: What was set while this process trained, by run.
+_changes: dict[str, list[ParameterChange]] = {}
+
+
+def add(session: _core.Session, change: ParameterChange) -> None:
+    """From now on it is part of the run's reports."""
+    _changes.setdefault(session.run, []).append(change)
+    save(session)
+
+
+def save(session: _core.Session) -> None:
+    """Writes the changes of the session's run, as they are now."""
+    path = process_files.path_of("autopilot", session.run, session.rank, os.getpid())
+    changes = [plain_data(one) for one in _changes.get(session.run, [])]
+    with contextlib.suppress(OSError, ValueError):  # a full disk, of which the recording itself tells
+        replace_file(path, json.dumps({"version": 1, "changes": changes}))
+
+
+def changes_in(run: str, rank: int, loader: str) -> list[ParameterChange]:
+    """Of a loader in a rank, made anew for each epoch or not, in their order."""
+    found: list[ParameterChange] = []
+    for path in process_files.paths("autopilot", run, rank):
+        document = process_files.document_of(path, _MAX_CHANGES_BYTES) or {}
+        try:
+            found += [build(ParameterChange, one) for one in document["changes"]]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue  # damaged, or of another program
+    of_loader = [one for one in found if unnumbered(one.loader) == unnumbered(loader)]
+    return sorted(of_loader, key=lambda change: change.step)

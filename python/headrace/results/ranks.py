@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from headrace import _core
 from headrace.errors import Error, UsageError
+from headrace.results.load import in_order
 
 #: Ranks that differ by less starve alike.
 _CLEAR = 0.01
@@ -20,7 +21,7 @@ _MAX_COMPARED = 64
 
 
 class RankWait(NamedTuple):
-    """How a rank waited in one loader: the one that was asked for, else the one that it waited most for."""
+    """How a rank waited in one loader: the one that was asked for, else the one that is shown first."""
 
     rank: int
     loader: str
@@ -42,27 +43,21 @@ def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[Ran
     if not segments and not _core.missing_recordings(str(run)):
         ranks = _core.profiler_ranks(str(run))[:_MAX_COMPARED]
         return [_wait_in(rank, _core.profiler_profile_json(str(run), rank)) for rank in ranks]
-    return ranks_in(((one["path"], one["rank"]) for one in segments), loader)
+    return ranks_in(((one["path"], one["rank"]) for one in segments), str(run), loader)
 
 
-def ranks_in(segments: Iterable[tuple[str, int]], loader: str | None = None) -> list[RankWait]:
-    """The ranks of segments, given as path and rank."""
-    found: dict[int, tuple[float, str, int]] = {}
-    names: set[str] = set()
-    for path, rank in segments:
-        for entry in _core.segment_loaders(path):
-            names.add(entry["name"])
-            if loader not in (None, entry["name"]):
-                continue
-            if rank not in found or entry["wait_s"] > found[rank][0]:
-                found[rank] = (entry["wait_s"], path, entry["index"])
-    if names and not found:
-        raise UsageError(f"no loader {loader!r} on any rank; there are {', '.join(map(repr, sorted(names)))}")
-    return [_wait_of(rank, path, index) for rank, (_, path, index) in sorted(found.items())]
-
-
-def _wait_of(rank: int, path: str, index: int) -> RankWait:
-    return _wait_in(rank, _core.segment_profile_json(path, index))
+def ranks_in(segments: Iterable[tuple[str, int]], run: str, loader: str | None = None) -> list[RankWait]:
+    """The ranks of the run folder's segments, given as path and rank."""
+    rank_of = dict(segments)
+    entries = in_order(((path, one) for path in rank_of for one in _core.segment_loaders(path)), run)
+    found: dict[int, tuple[str, int]] = {}
+    for path, entry in entries:
+        if loader in (None, entry["name"]):
+            found.setdefault(rank_of[path], (path, entry["index"]))
+    if entries and not found:
+        names = sorted({entry["name"] for _, entry in entries})
+        raise UsageError(f"no loader {loader!r} on any rank; there are {', '.join(map(repr, names))}")
+    return [_wait_in(rank, _core.segment_profile_json(*place)) for rank, place in sorted(found.items())]
 
 
 def _wait_in(rank: int, profile_json: str) -> RankWait:

@@ -129,7 +129,8 @@ class Report(HasPage):
 
     @property
     def loaders(self) -> list[str]:
-        """Names of the loaders in the same run, the one that waited longest first."""
+        """Names of the loaders in the same run: first those that train, then those that are evaluated on; of
+        each kind, the one that waited longest first."""
         return self._loaders if self._loaders is not None else [self.loader]
 
     @property
@@ -149,7 +150,7 @@ class Report(HasPage):
         Also of a folder that MindSpore's profiler wrote (its ``profiler/`` or the folder above it), see
         docs/mindspore.md, and of a trace that shows the input (`of_trace`). Reading changes nothing.
 
-        loader: its name; default the one that waited longest. rank: default the lowest recorded one.
+        loader: its name; default the first of `loaders`. rank: default the lowest recorded one.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.
         """
         from headrace.results.load import load_report
@@ -346,7 +347,7 @@ def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
     session = handle.session
     image = _image_of(session)
     if image is not None:
-        from headrace.results.run_files import with_run_files
+        from headrace.results.load import with_run_files
 
         profile_json = with_run_files(profile_json, session.run, image)
     return Report(profile_json, segments=segments_of(session))

@@ -14,13 +14,11 @@ from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
 from headrace.record.hooks import CEILING
 from headrace.record.session import enabled
-from headrace.run.child import end_as, run_child
-from headrace.run.ending import ending
+from headrace.run.child import end_as, ending, run_child
 from headrace.run.environment import recording_environment, records_already
 from headrace.run.folder import RunFolder, choose_run_folder
 from headrace.run.interpreter import python_command
-from headrace.run.page import show_page
-from headrace.run.summary import print_summary
+from headrace.run.summary import print_summary, show_page
 from headrace.watch.watching import WATCH
 
 

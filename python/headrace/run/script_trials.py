@@ -15,12 +15,12 @@ from headrace.predict.search import Changes, Measured, mean_step
 from headrace.record.hooks import TRIAL
 from headrace.record.trial import MIN_STEPS, same_name
 from headrace.results.report import Report
-from headrace.run.ending import ending
+from headrace.run.child import ending
 from headrace.run.environment import recording_environment
 from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
-from headrace.run.recorded import recorded_loaders
 from headrace.run.scratch import TrialPlace, WorkingFolder
+from headrace.run.summary import recorded_loaders
 from headrace.run.supervisor import Supervised
 
 #: Time of a script to end by itself after its last step, and then after SIGTERM.
@@ -118,7 +118,7 @@ class ScriptTrials:
 
     def _report(self, segments: list[str]) -> Report | None:
         try:
-            loaders = recorded_loaders(segments)
+            loaders = recorded_loaders(segments, "")
         except Error:
             return None
         for each in loaders:

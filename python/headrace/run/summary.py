@@ -1,39 +1,87 @@
-"""Output of ``headrace run`` after the script: how it ended, what was recorded, one report."""
+"""Output of ``headrace run`` after the script: how it ended, what was recorded, one report, and its page."""
 
 from __future__ import annotations
 
 import os
 import resource
 import shlex
+import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import Any, NamedTuple, TextIO
 
 from headrace import _core
+from headrace.common.folder_files import replace_file
 from headrace.common.messages import say, write
-from headrace.common.plain import plain, typed_error_line
+from headrace.common.plain import error_line, plain, typed_error_line
 from headrace.errors import Error
+from headrace.results.load import in_order, same_loader, with_run_files
 from headrace.results.ranks import RankWait, most_starving, ranks_in, why_this_one
 from headrace.results.report import Report
 from headrace.run.folder import RunFolder
-from headrace.run.recorded import Recorded, recorded_loaders
 from headrace.traces.table_text import seconds
 
 #: Loaders in the list; a parameter search may make hundreds.
 _LISTED = 8
+#: Without one of them there is no window to show a page in, and a browser in the terminal is not wanted.
+_DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+class Recorded(NamedTuple):
+    """One loader in one segment."""
+
+    segment: str
+    number: int
+    name: str
+    waited_s: float
+
+    def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
+        """``others``: segments of the other ranks, each with its rank, to compare with."""
+        image = _core.SegmentImage(self.segment)
+        profile = with_run_files(image.profile_json(self.number), run, image)
+        if others:
+            beside = same_loader([{"path": path, "rank": rank} for path, rank in others], self.name)
+            profile = _core.add_ranks(profile, beside)
+        return Report(profile, loaders=loaders, ranks=ranks, segments=(self.segment,))
+
+
+def recorded_loaders(segments: Iterable[str], run: str) -> list[Recorded]:
+    """The loaders that were iterated, in the order of `in_order`. run: their folder; "": none.
+
+    Raises Error if a segment cannot be read and no other has a loader.
+    """
+    found: list[tuple[str, dict[str, Any]]] = []
+    problem: list[Error] = []
+    for segment in segments:
+        try:
+            entries = _core.segment_loaders(segment)
+        except Error as error:
+            problem.append(error)
+            continue
+        found += [
+            (segment, entry)
+            for entry in entries
+            # One that was killed while it waited for its first batch has no step yet.
+            if entry["steps"] > 0 or entry["wait_s"] > 0
+        ]
+    if problem and not found:
+        raise problem[0]
+    ordered = in_order(found, run)
+    return [Recorded(segment, one["index"], one["name"], one["wait_s"]) for segment, one in ordered]
 
 
 def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Report | None:
-    """Prints the report of the loader that waited longest, on the rank that starves most, and returns it.
+    """Prints the report of the loader that comes first, on the rank that starves most, and returns it.
 
     ended: how the script ended, empty for a normal end. ceiling: was it to be measured?
     """
     try:
         segments = folder.new_segments()
         ranks = sorted({rank for _, rank in segments})
-        waits = _waits(segments) if len(ranks) > 1 else []
+        waits = _waits(segments, folder.path) if len(ranks) > 1 else []
         shown = most_starving(waits).rank if waits else (ranks or [0])[0]
-        loaders = recorded_loaders(path for path, rank in segments if rank == shown)
+        loaders = recorded_loaders((path for path, rank in segments if rank == shown), folder.path)
         if not loaders:
             unsaved = _unsaved(folder)
             say(f"{ended + '; ' if ended else ''}nothing was recorded: {unsaved or _NO_LOADER}")
@@ -81,10 +129,10 @@ def _ceiling(report: Report, name: str) -> str:
     )
 
 
-def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
+def _waits(segments: list[tuple[str, int]], run: str) -> list[RankWait]:
     """Empty if a rank cannot be read: the report says which."""
     try:
-        return ranks_in(segments)
+        return ranks_in(segments, run)
     except Error:
         return []
 
@@ -171,3 +219,26 @@ def _terminal_columns(stream: TextIO | None) -> int | None:
         return max(40, os.get_terminal_size(stream.fileno()).columns or 100)
     except (OSError, ValueError):
         return None
+
+
+def show_page(report: Report, folder: str) -> None:
+    """Write ``headrace-page.html`` into ``folder``, say where it is, and open it if there is a display."""
+    page = os.path.join(folder, "headrace-page.html")  # noqa: PTH118
+    try:
+        replace_file(page, report.to_html())
+    except OSError as error:
+        say(f"no page: {page}: {error.strerror or error_line(error)}")
+        return
+    say(f"page: {as_typed(page)}")
+    if not any(os.environ.get(name) for name in _DISPLAYS):
+        return
+    import webbrowser
+
+    # The signals that went to the script are blocked here: a browser would inherit that.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        opened = webbrowser.open(Path(page).as_uri())
+    except (OSError, ValueError, webbrowser.Error, KeyboardInterrupt):
+        opened = False
+    if not opened:
+        say("no browser could be started; open the page yourself")

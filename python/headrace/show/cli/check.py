@@ -37,7 +37,7 @@ _MOST_TENSORS = 10
     help="By how much a step may take longer than that of --baseline: 0.05 is 5 %.",
 )
 @click.option("--no-faults", is_flag=True, help="Fail if a fault was found in the data or the training.")
-@click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
+@click.option("--loader", metavar="NAME", help="Which loader (default: the one that trains).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: all of them).")
 def check(
     run: str,

@@ -14,7 +14,7 @@ from headrace.results.report import Report
 @click.command()
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
-@click.option("--loader", metavar="NAME", help="Which loader (default: the one of A that waited most).")
+@click.option("--loader", metavar="NAME", help="Which loader (default: the one of A that trains).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "html"]), default="text", show_default=True

@@ -20,7 +20,7 @@ from headrace.show.cli._output import write
 
 @click.command()
 @click.argument("run", type=click.Path())
-@click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
+@click.option("--loader", metavar="NAME", help="Which loader (default: the one that trains).")
 @click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the one that starves most)."
 )
