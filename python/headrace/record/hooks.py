@@ -12,6 +12,9 @@ CEILING = "HEADRACE_CEILING"
 #: In the environment of a trial of `headrace tune`: what is tried.
 TRIAL = "HEADRACE_TRIAL"
 
+#: In the environment of scripts below `headrace run`: the file that names what makes the batches.
+FOUND = "HEADRACE_FOUND"
+
 #: Called with the record of each loader that this process opens.
 on_loader: list[Callable[[_core.LoaderHandle], object]] = []
 #: Called with a session that is about to be closed before the process ends.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from headrace.common.launcher import speaks_for_job
 from headrace.common.messages import say
 from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError
-from headrace.record.hooks import CEILING
+from headrace.record.hooks import CEILING, FOUND
 from headrace.record.session import enabled
 from headrace.run.child import end_as, ending, run_child
 from headrace.run.environment import recording_environment, records_already
@@ -36,6 +37,14 @@ def _keep_parameters(folder: RunFolder, program: Sequence[str]) -> None:
             script_parameters.write(folder.path, 0, found)
     except Exception as error:  # the status must still be returned
         say(f"the options of the script are not kept: {typed_error_line(error)}")
+
+
+def _file_of_what_is_found() -> IO[str]:
+    """Goes when it is closed. Without a place for it the script runs all the same."""
+    try:
+        return tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace", prefix="headrace-")
+    except OSError:
+        return open(os.devnull, encoding="utf-8")  # noqa: PTH123
 
 
 def launch(
@@ -64,10 +73,12 @@ def launch(
     if watch:
         environment[WATCH] = "1"
     began = time.monotonic()
-    status = run_child(command, environment)
+    with _file_of_what_is_found() as found:
+        status = run_child(command, {**environment, FOUND: found.name} if speaks else environment)
+        batches_from = found.read()
     if speaks:
         _keep_parameters(folder, program)
-        report = print_summary(folder, ending(status, time.monotonic() - began), ceiling)
+        report = print_summary(folder, ending(status, time.monotonic() - began), ceiling, batches_from)
         if open_page and report is not None:
             show_page(report, folder.path)
     end_as(status)

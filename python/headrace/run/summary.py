@@ -71,10 +71,13 @@ def recorded_loaders(segments: Iterable[str], run: str) -> list[Recorded]:
     return [Recorded(segment, one["index"], one["name"], one["wait_s"]) for segment, one in ordered]
 
 
-def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Report | None:
+def print_summary(
+    folder: RunFolder, ended: str, ceiling: bool = False, batches_from: str = ""
+) -> Report | None:
     """Prints the report of the loader that comes first, on the rank that starves most, and returns it.
 
-    ended: how the script ended, empty for a normal end. ceiling: was it to be measured?
+    ended: how the script ended, empty for a normal end. ceiling: was it to be measured? batches_from: what
+    makes the batches of a loop without a loader, if samples of its stack show it.
     """
     try:
         segments = folder.new_segments()
@@ -85,7 +88,9 @@ def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Repor
         if not loaders:
             unsaved = _unsaved(folder)
             say(f"{ended + '; ' if ended else ''}nothing was recorded: {unsaved or _NO_LOADER}")
-            if not ended and not unsaved:
+            if batches_from:
+                say(batches_from)
+            elif not ended and not unsaved:
                 write(_WRAP_IT)
             folder.remove_if_empty()
             return None

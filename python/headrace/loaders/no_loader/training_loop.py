@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from headrace.loaders.no_loader.stack_samples import Function, StackSample
@@ -27,8 +29,10 @@ _LOOKS_OF_ANY_LOOP = 100
 #: Samples that found the function, and how often they found it anew: a call that was made once is no batch's.
 _MIN = 4
 _MIN_ANEW = 3
-#: Share of the loop's time from which a generator is worth a word.
-_WORTH_A_WORD = 0.1
+#: Share of a loop's time that its batches may take, as in a verdict.
+_HEALTHY = 0.05
+#: What n samples did not see takes less than 3 / n of the time, in 95 of 100 cases (the rule of three).
+_UNSEEN = 3
 #: Names of functions that make batches. Samples do not show whose result the step takes, so a name is what
 #: separates ``get_batch`` from ``log_metrics`` or ``augment``.
 _MAKES_BATCHES = re.compile(
@@ -43,14 +47,14 @@ class Candidate(NamedTuple):
     """A function that makes batches, as far as samples show."""
 
     caller: Function
-    function: Function
+    function: Function | None  #: None: nothing but forward, backward and updates was seen
     samples: int
     of: int  #: samples of the loop
 
     @property
     def is_generator(self) -> bool:
         """The loop iterates over it; its items cannot be recorded from outside."""
-        return bool(self.function.code.co_flags & _GENERATOR)
+        return self.function is not None and bool(self.function.code.co_flags & _GENERATOR)
 
     @property
     def share(self) -> float:
@@ -62,6 +66,40 @@ class Candidate(NamedTuple):
         """Half the 95 % interval of `share`, for independent samples."""
         share = self.share
         return 1.96 * float((share * (1 - share) / self.of) ** 0.5)
+
+    @property
+    def most(self) -> float:
+        """The upper end of that interval, also for few samples."""
+        return self.share + max(self.error, _UNSEEN / self.of)
+
+    @property
+    def is_healthy(self) -> bool:
+        """The loop is not input-bound."""
+        return self.most < _HEALTHY
+
+    def __str__(self) -> str:
+        """One line, for `headrace run`. Calls are not recorded: a function in its place would be another
+        object, also for pickles.
+        """
+        code = self.caller.code if self.function is None else self.function.code
+        where = f"{code.co_name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+        if self.is_healthy:
+            seen = "outside of forward, backward and update" if self.function is None else f"in {where}"
+            return (
+                f"NOT INPUT-BOUND: under {math.ceil(100 * self.most)} % of {self.of:,} looks at the training "
+                f"loop were in code that makes batches ({seen})"
+            )
+        if self.is_generator:
+            loop = self.caller.code
+            of = Path(loop.co_filename).name if loop.co_name == "<module>" else loop.co_name
+            return (
+                f"the loop in {of} spends about {self.share:.0%} of its time in the generator {where}; if "
+                f"that makes the batches, wrap it: for batch in hr.wrap({code.co_name}(...))"
+            )
+        return (
+            f"{where} makes the batches and takes {self.share:.0%} (+-{self.error:.0%}) of the training "
+            f"loop's time; to record it: {code.co_name} = hr.wrap({code.co_name}) before the loop"
+        )
 
 
 def find(samples: Sequence[StackSample]) -> Candidate | None:
@@ -100,6 +138,9 @@ def _paths_below(samples: Sequence[StackSample], depth: int, frame: int) -> list
 
 
 def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candidate | None:
+    if max(computes) >= 0:  # what comes before the first of them, but its batch, is start-up
+        first = max(index for index, compute in enumerate(computes) if compute >= 0)
+        paths, computes = paths[: first + 2], computes[: first + 2]
     mixed = _mixed(paths, computes)
     seen: Counter[tuple[Function, Function]] = Counter()
     anew: Counter[tuple[Function, Function]] = Counter()
@@ -111,18 +152,13 @@ def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candida
             anew[now] += now != before
         before = now
     for (caller, function), count in seen.most_common():
-        if count < _MIN:
-            break
-        if anew[caller, function] < _MIN_ANEW or function.name.startswith("<"):
-            continue
         candidate = Candidate(caller, function, count, len(paths))
-        if candidate.is_generator:
-            if candidate.share >= _WORTH_A_WORD:
-                return candidate
+        if not (candidate.is_generator or _MAKES_BATCHES.match(function.name)):
             continue
-        if _MAKES_BATCHES.match(function.name):
+        if candidate.is_healthy or (count >= _MIN and anew[caller, function] >= _MIN_ANEW):
             return candidate
-    return None
+    beside = Candidate(loop, None, sum(compute < 0 for compute in computes), len(paths))
+    return beside if beside.is_healthy else None
 
 
 @functools.cache
