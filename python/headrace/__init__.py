@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from headrace.predict.comparison import Comparison, compare
     from headrace.predict.replay import ceiling
     from headrace.predict.tuning import Tuned, tune
-    from headrace.record.annotation import annotate
     from headrace.record.get_next import get_next
+    from headrace.record.operator import annotate
     from headrace.record.params import params
     from headrace.record.steps import step, trace_steps
     from headrace.results import timeline
@@ -105,7 +105,7 @@ _LATER = {
     "Trace": "headrace.traces.trace",
     "Tuned": "headrace.predict.tuning",
     "Watch": "headrace.watch.tensors.watching",
-    "annotate": "headrace.record.annotation",
+    "annotate": "headrace.record.operator",
     "autopilot": "headrace.predict.autopilot",
     "ceiling": "headrace.predict.replay",
     "check_dump": "headrace.traces.dumps",

@@ -545,6 +545,9 @@ class RemoteCall:
     def failed(self, body_bytes: int) -> None:
         """There is no answer, or it broke off after so many bytes. Counts once."""
 
+def collections_s() -> float:
+    """In the garbage collector, all threads, since the first wrapped loop."""
+
 def note_collection(phase: str, info: Any) -> None:
     """An entry for ``gc.callbacks``."""
 

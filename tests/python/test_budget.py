@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from headrace import _core
 from headrace.record.budget import stacks
 from headrace.record.budget.loop import Loop
 from headrace.report import BudgetPart
+from headrace.results.budget import _starts_again
 from headrace.results.library import Library
 from headrace.results.ranks import ranks_of
 
@@ -136,6 +139,67 @@ def test_the_loader_that_trains_comes_first(tmp_path: Path) -> None:
     assert rank.loader == report.loader
     library = Library(run)
     assert [library.summary(each).loader for each in library.runs()[0]] == [report.loader]
+
+
+def test_irregular_pauses_have_no_period(tmp_path: Path) -> None:
+    """Two kinds of pauses: log_images at no fixed distance, save_checkpoint after every 30th step."""
+    text = """
+        import headrace as hr
+
+        def log_images():
+            sleep(0.25)
+
+        def save_checkpoint():
+            sleep(0.3)
+
+        for number in hr.wrap(range(240), name="train", run=RUN):
+            sleep(0.01)
+            if number in (31, 47, 125, 131, 200):
+                log_images()
+            if number % 30 == 29:
+                save_checkpoint()
+        """
+    budget = recorded_by(tmp_path, text).budget
+    assert of_part(budget, "logging").period is None
+    assert of_part(budget, "checkpoints").period == pytest.approx(30, abs=1)
+
+
+def test_a_step_that_waits_for_the_garbage_collector_says_so(tmp_path: Path) -> None:
+    text = """
+        import gc
+
+        class Cycle:
+            def __init__(self):
+                self.me = self
+            def __del__(self):
+                sleep(0.3)
+
+        def step():
+            sleep(0.01)
+
+        gc.disable()
+        for number in hr.wrap(range(300), name="train", run=RUN):
+            step()
+            if number % 30 == 29:
+                Cycle()
+                gc.collect()
+        """
+    report = recorded_by(tmp_path, text)
+    part = of_part(report.budget, "other", "garbage collector")
+    assert part.seconds == pytest.approx(3.0, abs=10 * 0.05)  # of ten pauses, to a look each
+    assert report.diagnosis.cause == "pauses"
+    assert "in Python's garbage collector (gc.freeze() before the loop)" in report.diagnosis.summary
+
+
+def test_epochs_of_one_batch_are_cured_by_one_iterator() -> None:
+    started: Any = {"settings": {"num_workers": "2"}, "startup": {"worker_start_s": 0.1}}
+    image: Any = SimpleNamespace(profile_json=lambda index: json.dumps(started))
+    loop: Any = SimpleNamespace(name="loader", index=0, steps=120, times=120, first_s=24.0, made=1)
+    cure, each_s = _starts_again(loop, image)
+    assert cure == "120 epochs of one batch: keep one iterator (batches = iter(loader) before the loop, " + (
+        "next(batches) in it)"
+    )
+    assert each_s == 0.2
 
 
 def test_a_killed_run_keeps_what_it_had(tmp_path: Path) -> None:

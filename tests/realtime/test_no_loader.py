@@ -2,6 +2,7 @@
 
 import re
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,10 @@ MAPPED = """
     print(got == list(range(300)))
 """
 
+BATCHES = """waiting = [[pool.submit(load, number) for number in range(4)] for _ in range(50)]
+        for futures in waiting:
+            item = sum([each.result() for each in futures])"""
+
 
 def test_a_loop_that_hardly_waits_is_healthy(scripts: Any, tmp_path: Path) -> None:
     healthy = MAPPED.replace("sleep(0.02)", "sleep(0.004)").replace("sleep(0.003)", "sleep(0.01)")
@@ -210,6 +215,14 @@ def test_a_loop_that_hardly_waits_is_healthy(scripts: Any, tmp_path: Path) -> No
     # Looks hardly ever find it waiting, so it may not be found; what is recorded is not the input's fault.
     if "nothing was recorded" not in result.err:
         assert hr.Report.load(tmp_path / "run").diagnosis.kind != "input_bound"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="a comprehension has no frame")
+def test_results_of_a_comprehension_are_one_batch(scripts: Any, tmp_path: Path) -> None:
+    together = MAPPED.replace("for item in pool.map(load, range(300)):", BATCHES)
+    result = scripts.run("--out", "run", scripts.write(together))
+    assert (result.status, result.out) == (0, b"False\n"), result.err
+    assert 10 < hr.Report.load(tmp_path / "run").profile.sink.steps <= 50
 
 
 def test_futures_that_are_waited_for_elsewhere_are_left_alone(scripts: Any) -> None:

@@ -233,6 +233,15 @@ void add_sessions(py::module_& module) {
       .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<LockReleased>());
 }
 
+/// Collections of this process that are over, and when the one that goes on began (0: none). With the
+/// interpreter lock.
+std::int64_t collections_ns = 0;
+std::int64_t collection_began_ns = 0;
+
+std::int64_t all_collections_ns() {
+  return collections_ns + (collection_began_ns == 0 ? 0 : metrics::Clock::now_ns() - collection_began_ns);
+}
+
 void add_runs(py::module_& module) {
   module.def("default_run_folder", [] { return str_of_path(profile::default_run_folder()); });
   module.def("default_run_is_unnamed", &profile::default_run_is_unnamed);
@@ -244,8 +253,12 @@ void add_runs(py::module_& module) {
   module.def("after_fork_in_parent", &after_fork_in_parent);
   // For gc.callbacks: phase is "start" or "stop".
   module.def("note_collection", [](const std::string& phase, const py::handle&) {
-    phase == "start" ? profile::collection_began() : profile::collection_ended();
+    const bool begins = phase == "start";
+    begins ? profile::collection_began() : profile::collection_ended();
+    collections_ns = all_collections_ns();
+    collection_began_ns = begins ? metrics::Clock::now_ns() : 0;
   });
+  module.def("collections_s", [] { return 1e-9 * static_cast<double>(all_collections_ns()); });
 }
 
 }  // namespace

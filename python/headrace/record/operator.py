@@ -1,4 +1,4 @@
-"""`operator`: a function's calls, or a block, as an operator of the pipeline."""
+"""`operator`: a function's calls, or a block, as an operator of the pipeline. `annotate`: a named range."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -224,3 +225,25 @@ def _rebuild(function: Any, where: _Where) -> Any:
 def _rebuild_by_name(module: str, path: str, where: _Where) -> Any:
     join_run(where[3])
     return _find(module, path)
+
+
+class annotate(ContextDecorator):  # noqa: N801 - used like a statement
+    """``with hr.annotate("augment"): ...``, or ``@hr.annotate("augment")`` above a function.
+
+    The range appears on its thread's row of the timeline (`hr.timeline.merge`). Ranges nest, up to 32 deep; a
+    run keeps 64 names. Without an open run nothing is recorded. It never raises into the program.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise UsageError(f"annotate takes a name, not {type(name).__name__}")
+        self._name = readable(name)
+
+    def __enter__(self) -> annotate:
+        _core.annotate_begin(self._name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _core.annotate_end()

@@ -140,6 +140,8 @@ class _Parts:
         for each in places:
             phase, times = each["phase"], int(_number(each["times"]))
             first, last = (_number(each.get(name, 0)) for name in ("first_step", "last_step"))
+            fewest, most = map(_number, each.get("gaps", (0, 0)))
+            even = most <= fewest + max(2, fewest)  # a look may be a step late at each end
             usual = _USUAL_PARTS.get(phase, "other")
             if phase == "after" and each["function"] in between:
                 usual = "between_epochs"  # the last of them
@@ -148,7 +150,7 @@ class _Parts:
                 function=str(each["function"]) or None,
                 seconds=_number(each["seconds"]),
                 times=times,
-                period=(last - first) / (times - 1) if times > 1 and last > first else None,
+                period=(last - first) / (times - 1) if even and times > 1 and last > first else None,
             )
             (pauses if phase in ("first", "pause") else outside).append(part)
         return outside, pauses
@@ -313,12 +315,13 @@ def _starts_again(loop: Loops, image: _core.SegmentImage) -> tuple[str, float]:
     settings = profile.get("settings", {})
     if settings.get("num_workers", "0") == "0":
         return "", 0.0
+    if _FEWEST_STEPS <= loop.times >= loop.steps:
+        batches = f"batches = iter({loop.name}) before the loop, next(batches) in it"
+        return f"{loop.times} epochs of one batch: keep one iterator ({batches})", loop.first_s / loop.times
     start_s = float(profile["startup"]["worker_start_s"])
     if loop.made > 1:
-        return (
-            f"make the loader {loop.name} once, before the first epoch, with persistent_workers=True",
-            start_s,
-        )
+        cure = f"make the loader {loop.name} once, before the first epoch, with persistent_workers=True"
+        return cure, start_s
     if settings.get("persistent_workers") != "False":
         return "", 0.0
     return f"persistent_workers=True for {loop.name}: its workers start {loop.times} times", start_s

@@ -232,18 +232,15 @@ def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> st
     profile = json.loads(profile_json)
     loader, rank = profile["loader"], profile["rank"]
     language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
-    beside: dict[str, Any] = {
-        "findings": _plain(findings.findings_in(run, rank, loader)),
-        "autopilot": _plain(changes_in(run, rank, loader)),
-        "budget": _plain(budget.budget_in(run, rank, image)),
+    parts: dict[str, Sequence[Any]] = {
+        "findings": findings.findings_in(run, rank, loader),
+        "autopilot": changes_in(run, rank, loader),
+        "budget": budget.budget_in(run, rank, image),
     }
+    beside: dict[str, Any] = {name: [*map(dataclasses.asdict, found)] for name, found in parts.items()}
     if language is not None:
         beside["tokens"] = dataclasses.asdict(language)
     return _core.with_run_files(profile_json, json.dumps(beside))
-
-
-def _plain(parts: Sequence[Any]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in parts]
 
 
 #: What was set while this process trained, by run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import threading
 from collections import Counter, deque
@@ -75,8 +76,7 @@ class _FutureLoop:
     def __init__(self, kind: Any, place: _Place) -> None:
         self._place = place
         self._main = threading.main_thread().ident
-        self._is_open = False
-        self._ready = -1
+        self._is_open = self._more = False
         session = open_session(None, None)
         kept_open.add(session)
         name = readable(f"futures at {Path(place.code.co_filename).name}:{place.line}")
@@ -84,22 +84,29 @@ class _FutureLoop:
         kind.result = _core.HookedCall(kind.result, self._before, self._after, self._failed, True)
 
     def _before(self, future: Any, *_: Any, **__: Any) -> None:
-        if self._is_open or threading.get_ident() != self._main:
+        if threading.get_ident() != self._main:
             return
-        caller = users_frame(sys._getframe(1), _BEHIND, _INNERMOST)
-        if caller is not None and (caller.f_code, caller.f_lineno) == self._place:
-            self._is_open = self._loop.begin()
-            self._ready = int(future.done())
+        frame = sys._getframe(1)
+        caller = users_frame(frame, _BEHIND, _INNERMOST)
+        if caller is None or (caller.f_code, caller.f_lineno) != self._place:
+            return
+        if not self._is_open:
+            self._is_open, self._ready = self._loop.begin(), 1
+        self._ready &= int(future.done())
+        # A list comprehension's results are one batch. It has a frame of its own before Python 3.12.
+        rest = None if caller is frame else _core.local_variables(frame).get(".0")
+        self._more = type(rest).__module__ == "builtins" and operator.length_hint(rest, 0) > 0
 
     def _after(self, *_: Any) -> None:
-        self._end(None)
+        if not self._more:
+            self._end(None)
 
     def _failed(self, *_: Any) -> None:
         self._end(Exception)
 
     def _end(self, error: type[BaseException] | None) -> None:
         if self._is_open and threading.get_ident() == self._main:
-            self._is_open = False
+            self._is_open = self._more = False
             self._loop.end(error, self._ready)
 
 

@@ -227,6 +227,8 @@ class Looks:
             return
         if not loop.is_long(now, place.part):
             return
+        if loop.collects(now):
+            place = stacks.COLLECTOR
         if loop.pause(place, now, seconds) and (place.part or place.function not in self._usual_places):
             loop.tell_verdicts(place.function)
 

@@ -50,6 +50,7 @@ class Loop:
         self.outer: weakref.WeakKeyDictionary[_core.LoaderHandle, int] = weakref.WeakKeyDictionary()
         self.zipped = False
         self._since = _core.now_s()
+        self._collected_s = _core.collections_s()
         self._began_steps = self.steps
         #: Of the last looks that found more batches: the mean of a step, its wait included.
         self._rates: deque[float] = deque(maxlen=_KEPT)
@@ -104,7 +105,7 @@ class Loop:
         if not self.was_long:
             self._rates.append((now - self._since) / (steps - self.steps))
         self.steps, self._since, self.seen_at = steps, now, ""
-        self.computes = computes
+        self.computes, self._collected_s = computes, _core.collections_s()
 
     @property
     def was_long(self) -> bool:
@@ -126,6 +127,10 @@ class Loop:
         if usual_s is None:
             return now - self._since >= _MIN_EARLY_S
         return now - self._since >= max(_MIN_S, (_TIMES_AS_LONG if part == "" else _TIMES_KNOWN) * usual_s)
+
+    def collects(self, now: float) -> bool:
+        """Whether the step that goes on is mostly Python's garbage collector, in whatever function."""
+        return _core.collections_s() - self._collected_s > (now - self._since) / 2
 
     def pause(self, place: Place, now: float, seconds: float) -> bool:
         """The step is at ``place``, as at the last look, ``seconds`` ago. Whether it is known to be long.

@@ -18,17 +18,21 @@ _MOST = 500
 class _Spent:
     """At one place: how long, how often, and at which training steps it began."""
 
-    __slots__ = ("first_step", "last_step", "occasion", "seconds", "times")
+    __slots__ = ("first_step", "gaps", "last_step", "occasion", "seconds", "times")
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.times = 0
         self.first_step = self.last_step = 0
+        self.gaps = (0, 0)  #: Steps between two times: the fewest and the most.
         self.occasion: object = None
 
     def add(self, seconds: float, occasion: object, step: int) -> None:
         self.seconds += seconds
         if occasion != self.occasion:
+            gap = step - self.last_step
+            if self.times:
+                self.gaps = (min(gap, self.gaps[0]), max(gap, self.gaps[1])) if self.times > 1 else (gap, gap)
             self.first_step = self.first_step if self.times else step
             self.last_step = step
             self.times += 1
@@ -78,6 +82,7 @@ class Budget:
                 "times": spent.times,
                 "first_step": spent.first_step,
                 "last_step": spent.last_step,
+                "gaps": spent.gaps,
             }
             for (phase, place), spent in list(self._places.items())
             if phase != "pause" or place.part or place.function not in usual

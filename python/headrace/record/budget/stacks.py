@@ -72,6 +72,10 @@ class Place(NamedTuple):
     function: str
 
 
+#: Where a step is that waits for a collection.
+COLLECTOR = Place("", "Python's garbage collector (gc.freeze() before the loop)")
+
+
 def calls_of(thread: int) -> list[Call]:
     """A thread's stack, the outermost call first."""
     return [Call(*call) for call in reversed(_core.calls_of_thread(thread))][:_DEPTH]

@@ -1,13 +1,4 @@
-"""Requests to remote services: counted by hooks in the libraries that make them.
-
-calls        one request: whose it is, whether it repeats a refused one
-http_client  http.client, below urllib, urllib3, requests, botocore, google-cloud-storage
-httpcore     below httpx and huggingface_hub, sync and async
-aiohttp      below fsspec's http, s3fs, gcsfs
-fsspec       charges requests of fsspec's event loop to the thread that waits for them
-obstore      clients in Rust, by their calls
-imports      hooks what is imported now, and what is imported later
-"""
+"""Requests to remote services: counted by hooks in the libraries that make them."""
 
 from __future__ import annotations
 
