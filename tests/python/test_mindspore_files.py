@@ -130,9 +130,9 @@ def test_batches_and_getnext_calls(tmp_path: Path) -> None:
     file(tmp_path, "minddata_aicpu_0.txt", "GetNext_dequeue_wait 154907895305 154907895805 3\nOther 1 2 3\n")
     file(tmp_path, "minddata_getnext_profiling_0.txt", "GetNext 1000 3000 0\n")
     own = find_files(tmp_path).ranks[0]
-    (call,) = read_getnext(own, "getnext_ascend").calls
+    (call,) = read_getnext([], "getnext_ascend", own.paths["getnext_ascend"]).calls
     assert (call.end_s - call.start_s, call.level) == (pytest.approx(500e-6), 3)
-    assert read_getnext(own, "getnext_gpu").calls[0].end_s == pytest.approx(3e-6)
+    assert read_getnext([], "getnext_gpu", own.paths["getnext_gpu"]).calls[0].end_s == pytest.approx(3e-6)
 
 
 def test_raw_slices_of_getnext_are_joined_and_damaged_ones_noted(tmp_path: Path) -> None:

@@ -14,12 +14,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.errors import FormatError
-from headrace.mindspore_files.folder import RankFolder
 from headrace.mindspore_files.texts import file_problem, number, read_text, whole
 
 #: A record of Ascend's raw files, behind "Node:"; its parts stand in any order.
 _RAW_NODE = re.compile("Node:(GetNext[^,\0]*)([^\0]*)")
 _FIGURES = {0: "wait_ms", 1: "push_ms", 2: "total_ms"}
+
+
+class Call(NamedTuple):
+    """A call of the training loop for a batch. ``ready``: the batch was there."""
+
+    start_s: float
+    wait_s: float
+    ready: bool
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.wait_s
 
 
 @dataclass(slots=True)
@@ -56,6 +67,29 @@ class Batches:
     def levels(self) -> list[int]:
         """Of the host queue at each fetch. The first batch was not measured: its level is a constant 0."""
         return [one.level for one in self.batches[1:] if one.level is not None]
+
+    def calls(self, in_sink_mode: bool, in_order: bool) -> list[Call]:
+        """From the records of batches, on the clock of the CPU file. Empty without times.
+
+        Only the ends are stamped; a wait was cut to whole milliseconds, so it began up to one earlier. In
+        sink mode a batch was ready if the host queue had one before the fetch. Else it was ready if the wait
+        is below a millisecond, or if the fetch before it left a batch in the host queue. The latter counts
+        only ``in_order``, where the level counts batches and not those of several workers' queues.
+        """
+        calls = []
+        left = 0
+        for one in self.batches:
+            if one.end_ms is None or one.wait_ms is None:
+                continue
+            if in_sink_mode and one.level is not None:
+                ready = one.level > 0
+            else:
+                ready = one.wait_ms <= 0 or (not in_sink_mode and in_order and left > 0)
+            left = one.level or 0
+            # The end is that of the push where there is one.
+            wait_s = one.wait_ms * 1e-3
+            calls.append(Call((one.end_ms - (one.push_ms or 0)) * 1e-3 - wait_s, wait_s, ready))
+        return calls
 
 
 def read_batches(path: str) -> Batches:
@@ -116,19 +150,19 @@ class GetNexts(NamedTuple):
         return sum(c.end_s - c.start_s for c in self.calls if (c.level == 0) == is_empty) / len(self.calls)
 
 
-def read_getnext(folder: RankFolder, kind: str) -> GetNexts:
-    """The calls in the rank's files of the kind. Raises FormatError if there is none."""
+def read_getnext(slices: list[str], kind: str, path: str) -> GetNexts:
+    """The calls in the file of the kind; getnext_raw lies in slices. Raises FormatError if there is none."""
     found = GetNexts([], [])
     problem = None
-    for path in folder.raw if kind == "getnext_raw" else [folder.paths[kind]]:
+    for each in slices if kind == "getnext_raw" else [path]:
         try:
-            text = read_text(path)
+            text = read_text(each)
             records = _raw_records(text) if kind == "getnext_raw" else _records(text)
             if not _add_calls(found, records, 1e-9 if kind == "getnext_gpu" else 1e-6):
-                raise FormatError(path, 0, "records of GetNext with a start, an end and a level")
+                raise FormatError(each, 0, "records of GetNext with a start, an end and a level")
         except FormatError as error:  # noqa: PERF203 - each file on its own
             problem = problem or error
-            found.notes.append(file_problem(path, error))
+            found.notes.append(file_problem(each, error))
     if not found.calls and problem:
         raise problem
     found.calls.sort(key=lambda call: call.start_s)
@@ -167,44 +201,8 @@ def _raw_records(text: str) -> Iterator[list[str]]:
         yield [node, *(parts.get(name, "") for name in ("Run start", "Run end", "queue size"))]
 
 
-class Call(NamedTuple):
-    """A call of the training loop for a batch. ``ready``: the batch was there."""
-
-    start_s: float
-    wait_s: float
-    ready: bool
-
-    @property
-    def end_s(self) -> float:
-        return self.start_s + self.wait_s
-
-
 def calls_on_device(getnext: GetNexts) -> list[Call]:
     """Calls of the operator that asked most often, because a graph may have several."""
     counts = Counter(sorted(call.node for call in getnext.calls))
     most = max(counts, key=lambda node: counts[node])
     return [Call(c.start_s, c.end_s - c.start_s, c.level > 0) for c in getnext.calls if c.node == most]
-
-
-def calls_on_host(records: Batches, in_sink_mode: bool, in_order: bool) -> list[Call]:
-    """From the records of batches, on the clock of the CPU file. Empty without times.
-
-    Only the ends are stamped; a wait was cut to whole milliseconds, so it began up to one earlier. In sink
-    mode a batch was ready if the host queue had one before the fetch. Else it was ready if the wait is below
-    a millisecond, or if the fetch before it left a batch in the host queue. The latter counts only
-    ``in_order``, where the level counts batches and not those of several workers' queues.
-    """
-    calls = []
-    left = 0
-    for one in records.batches:
-        if one.end_ms is None or one.wait_ms is None:
-            continue
-        if in_sink_mode and one.level is not None:
-            ready = one.level > 0
-        else:
-            ready = one.wait_ms <= 0 or (not in_sink_mode and in_order and left > 0)
-        left = one.level or 0
-        # The end is that of the push where there is one.
-        wait_s = one.wait_ms * 1e-3
-        calls.append(Call((one.end_ms - (one.push_ms or 0)) * 1e-3 - wait_s, wait_s, ready))
-    return calls

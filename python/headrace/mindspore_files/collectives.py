@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,34 +17,15 @@ from typing import Any, NamedTuple
 from headrace.errors import FormatError
 from headrace.mindspore_files.folder import ProfilerFolder
 from headrace.mindspore_files.steps import read_steps
-from headrace.mindspore_files.texts import (
-    Row,
-    file_problem,
-    member,
-    number,
-    numbers,
-    read_json,
-    rows_of,
-    whole,
-)
+from headrace.mindspore_files.texts import file_problem, member, number, numbers, read_json, rows_of, whole
 
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 _PLACE = re.compile("(?:ascend|gpu)_cluster_analyse_(.+)_([0-9]{1,8})_([0-9]{1,8})_([0-9]{1,8})[.]csv")
 #: Figures of the table of ranks, in its order.
-_RANK_FIGURES = [
-    "total_s",
-    "iteration_gap_s",
-    "forward_backward_s",
-    "tail_s",
-    "computation_s",
-    "communication_alone_s",
-    "stage_s",
-    "receive_alone_s",
-    "collective_communication_alone_s",
-    "communication_s",
-    "wait_s",
-    "gflops",
-]
+_RANK_FIGURES = (
+    "total_s", "iteration_gap_s", "forward_backward_s", "tail_s", "computation_s", "communication_alone_s",
+    "stage_s", "receive_alone_s", "collective_communication_alone_s", "communication_s", "wait_s", "gflops",
+)  # fmt: skip
 
 
 class Link(NamedTuple):
@@ -92,11 +73,8 @@ def read_collectives(path: str) -> Collectives:
     in_gigabytes: list[bool] = []
     left_out = unread = 0
     for row in rows[:-1] if is_average and len(rows) > 1 else rows:
-        costs = [
-            each
-            for name in ("communication_cost", "wait_cost")
-            if (each := number(row.get(name))) is not None
-        ]
+        found = (number(row.get(name)) for name in ("communication_cost", "wait_cost"))
+        costs = [cost for cost in found if cost is not None]
         step = 0 if is_average and row is rows[-1] else whole(row.get("step_num"))
         if step is None or len(costs) < 2 or min(costs) < 0:
             left_out += 1
@@ -118,7 +96,7 @@ def read_collectives(path: str) -> Collectives:
     return Collectives(steps, notes)
 
 
-def _add_details(step: CollectivesStep, row: Row, in_gigabytes: list[bool]) -> None:
+def _add_details(step: CollectivesStep, row: dict[str, str], in_gigabytes: list[bool]) -> None:
     """Links are {"1-0": {"SDMA": [ms, units of 1000 bytes, bandwidth, wait in ms]}}, operators
     {"stream_41_0_AllReduce-op4582": [step, communication, wait, links]}."""
 
@@ -167,42 +145,20 @@ def place_of(file_name: str) -> tuple[str, int, int, int] | None:
     return found[1], rank // max(1, ranks // stages) + 1, stages, ranks
 
 
-def has_ranks_table(folder: ProfilerFolder) -> bool:
-    """Whether two or more ranks have a step trace, or files of a parallel job."""
-    kinds = {"step_trace", "cluster", "collectives"}
-    return sum(not kinds.isdisjoint(rank.paths) for rank in folder.ranks.values()) > 1
-
-
 def ranks_table(folder: ProfilerFolder) -> tuple[dict[str, list[Any]], list[str]]:
     """One row a rank: its mean step, how the job's mode divides it, what its collectives cost, and its speed
-    in 10^9 FLOP/s. A figure that a rank's files do not have is None, a column that no rank has is left
-    out."""
+    in 10^9 FLOP/s. A figure that a rank's files do not have is None; a column that no rank has is absent."""
     notes: list[str] = []
     rows: list[dict[str, Any]] = []
-    readers = {
-        "step_trace": _mean_step,
-        "cluster": _mean_parallel,
-        "collectives": _mean_cost,
-        "flops_summary": _flops,
-    }
     for rank in folder.ranks.values():
-        rows.append({"rank": rank.rank, "mode": ""})
-        for kind, read in readers.items():
+        rows.append({"rank": rank.rank, "mode": "", "stage": None})
+        for kind, read in _RANK_READERS.items():
             try:
                 rows[-1] |= read(rank.paths[kind]) if kind in rank.paths else {}
             except FormatError as error:  # noqa: PERF203 - each file on its own
                 notes.append(file_problem(rank.paths[kind], error))
-    columns = {name: [row.get(name) for row in rows] for name in ("rank", "mode", "stage", *_RANK_FIGURES)}
-    first = ("rank", "mode", "stage")
-    return {
-        name: each
-        for name, each in columns.items()
-        if name in first or any(number(v) is not None for v in each)
-    }, notes
-
-
-def _mean_step(path: str) -> dict[str, Any]:
-    return read_steps(path).mean()
+    shown = [name for name in _RANK_FIGURES if any(number(row.get(name)) is not None for row in rows)]
+    return {name: [row.get(name) for row in rows] for name in ("rank", "mode", "stage", *shown)}, notes
 
 
 def _mean_parallel(path: str) -> dict[str, Any]:
@@ -212,11 +168,13 @@ def _mean_parallel(path: str) -> dict[str, Any]:
 
 def _mean_cost(path: str) -> dict[str, Any]:
     steps = read_collectives(path).steps
-    return {
-        name: sum(getattr(step, name) for step in steps) / len(steps)
-        for name in ("communication_s", "wait_s")
-    }
+    names = ("communication_s", "wait_s")
+    return {name: sum(getattr(step, name) for step in steps) / len(steps) for name in names}
 
 
-def _flops(path: str) -> dict[str, Any]:
-    return {"gflops": number(member(read_json(path), "FLOPS"))}
+_RANK_READERS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "step_trace": lambda path: read_steps(path).mean(),
+    "cluster": _mean_parallel,
+    "collectives": _mean_cost,
+    "flops_summary": lambda path: {"gflops": number(member(read_json(path), "FLOPS"))},
+}

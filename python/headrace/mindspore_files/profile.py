@@ -241,11 +241,8 @@ class _Builder:
         has_samples = any(figures["samples"] for figures, _ in host)
         if batches is not None and not has_samples and len(batches.levels) >= FEWEST_SAMPLES:
             self._queues = [queue for queue in self._queues if queue not in host]
-            makers = [
-                at
-                for at, (_, op) in enumerate(self._operators)
-                if at != self._feeder and not (op and op.is_inlined)
-            ]
+            inlined = {at for at, (_, op) in enumerate(self._operators) if op is not None and op.is_inlined}
+            makers = set(range(len(self._operators))) - inlined - {self._feeder}
             capacities = [one.capacity for one in batches.batches[1:] if one.capacity is not None] or [0]
             self._add_queue(max(makers, default=-1), self._feeder, "", capacities[-1], None, batches.levels)
         if self._files.getnext is not None:
@@ -283,11 +280,7 @@ class _Builder:
             if op is None or op.is_inlined or place == self._feeder:
                 continue
             inputs = [levels for queue, levels in self._queues if place in queue["to_operators"]]
-            own = [
-                levels
-                for queue, levels in self._queues
-                if place in queue["from_operators"] and levels is not None
-            ]
+            own = [levels for queue, levels in self._queues if place in queue["from_operators"]]
             states = states_of(inputs, own[-1] if own else None, op.capacity, bool(op.inputs))
             figures["states"], work[place] = work_of(states, self._steady, figures["workers"], percent, cores)
             if elapsed_s and figures["states"]:

@@ -8,16 +8,9 @@ from functools import partial
 from typing import Any
 
 from headrace.errors import Error, FormatError
-from headrace.mindspore_files.batches import (
-    Batches,
-    Call,
-    GetNexts,
-    calls_on_host,
-    read_batches,
-    read_getnext,
-)
+from headrace.mindspore_files.batches import Batches, Call, GetNexts, read_batches, read_getnext
 from headrace.mindspore_files.cpu import Cpu, read_cpu
-from headrace.mindspore_files.folder import LOOKED_FOR, ProfilerFolder, RankFolder
+from headrace.mindspore_files.folder import LOOKED_FOR, ProfilerFolder
 from headrace.mindspore_files.pipeline import Pipeline, Written, read_profiling, read_summary, read_table
 from headrace.mindspore_files.steps import StepTrace, read_points, read_steps
 from headrace.mindspore_files.texts import file_problem
@@ -62,7 +55,7 @@ class RankFiles:
     @property
     def calls_on_host(self) -> list[Call]:
         in_order = self.pipeline is None or not self.pipeline.has_queues_per_worker
-        return calls_on_host(self.batches, self.device_queue is not None, in_order) if self.batches else []
+        return self.batches.calls(self.device_queue is not None, in_order) if self.batches else []
 
     @property
     def span_ms(self) -> tuple[int, int] | None:
@@ -108,7 +101,7 @@ def read_rank(folder: ProfilerFolder, rank: int) -> RankFiles:
     files.device_queue = take("device_queue", read_batches)
     files.dataset_iterator = take("dataset_iterator", read_batches)
     for kind in ("getnext_ascend", "getnext_gpu", "getnext_raw"):
-        files.getnext = files.getnext or take(kind, partial(_getnext, own, kind))
+        files.getnext = files.getnext or take(kind, partial(read_getnext, own.raw, kind))
     files.cpu = take("cpu", read_cpu)
     files.steps = take("step_trace", read_steps)
     files.points = take("step_points", read_points)
@@ -118,7 +111,3 @@ def read_rank(folder: ProfilerFolder, rank: int) -> RankFiles:
         raise Error(f"rank {rank}: no data-preparation file and no step trace; {LOOKED_FOR}")
     files.notes += folder.notes
     return files
-
-
-def _getnext(folder: RankFolder, kind: str, _: str) -> GetNexts:
-    return read_getnext(folder, kind)

@@ -13,12 +13,7 @@ from typing import Any
 from headrace import _core
 from headrace.errors import FormatError, UsageError
 from headrace.mindspore_files.batches import read_batches, read_getnext
-from headrace.mindspore_files.collectives import (
-    has_ranks_table,
-    ranks_table,
-    read_collectives,
-    read_parallel_steps,
-)
+from headrace.mindspore_files.collectives import ranks_table, read_collectives, read_parallel_steps
 from headrace.mindspore_files.folder import ProfilerFolder, RankFolder
 from headrace.mindspore_files.steps import read_steps
 from headrace.mindspore_files.texts import items, member, number, read_json, rows_of, whole
@@ -28,42 +23,36 @@ Columns = dict[str, list[Any]]
 #: Columns and notes.
 Found = tuple[Columns, list[str]]
 
-#: The table that is made of all ranks of the folder.
-_RANKS = "ranks"
+#: The table that is made of all ranks of the folder, if two or more of them have such files.
+_RANKS, _OF_JOBS = "ranks", {"step_trace", "cluster", "collectives"}
 #: Columns whose values add up over the rows of a group.
 _ADDS_UP = {"count", "total_s", "total_share", "wait_s", "push_s", "dispatch_s", "execution_s"}
 #: Factors of units in headings: "total_time(us)" is total_time_s.
 _UNITS = {"(us)": 1e-6, "(ms)": 1e-3, "(ns)": 1e-9}
 #: Other names for columns of files. A time without a unit is milliseconds, a start or an end microseconds.
-_AICORE_TYPES = {
-    **dict.fromkeys(("op_type", "kernel_type"), "type"),
-    **dict.fromkeys(("execution_time", "total_time"), "total_s"),
-    "execution_frequency": "count",
-}
-_AICORE = {**dict.fromkeys(("full_op_name", "full_kernel_name"), "operator"), "execution_time": "mean_s"}
-_AICPU = {
-    "serial_number": "number",
-    **dict.fromkeys(("kernel_type", "node_type_name"), "type"),
-    **{f"{name}_time": f"{name}_s" for name in ("total", "dispatch", "execution")},
-    "run_start": "start_s",
-    "run_end": "end_s",
-}
+_AICORE_TYPES = (
+    "op_type=type;kernel_type=type;execution_time=total_s;total_time=total_s;execution_frequency=count"
+)
+_AICORE = "full_op_name=operator;full_kernel_name=operator;execution_time=mean_s"
+_AICPU = (
+    "serial_number=number;kernel_type=type;node_type_name=type;total_time=total_s;dispatch_time=dispatch_s;"
+    "execution_time=execution_s;run_start=start_s;run_end=end_s"
+)
 #: Stages of the pipeline on the host, as the host profiler counted them.
-_DATASET = {
-    **{name: name.lower() for name in ("Operation", "Stage")},
-    **dict.fromkeys(("Avg. time(us)", "Avg. time (us)"), "mean_s"),
-    "Occurrences": "count",
-    "Custom Info": "info",
-}
+_DATASET = (
+    "Operation=operation;Stage=stage;Occurrences=count;Avg. time(us)=mean_s;Avg. time (us)=mean_s;"
+    "Custom Info=info"
+)
 
 
-def _csv(path: str, names: dict[str, str] | None = None) -> Found:
+def _csv(path: str, other_names: str = "") -> Found:
     """Columns without a name, and those whose name is taken, are left out."""
     heading, rows = rows_of(path, "", "a heading of column names")
     columns: Columns = {}
+    names = dict(pair.split("=") for pair in other_names.split(";") if pair)
     for name in filter(None, heading):
         unit = name[-4:]
-        shown = (names or {}).get(name, f"{name[:-4]}_s" if unit in _UNITS else name)
+        shown = names.get(name, f"{name[:-4]}_s" if unit in _UNITS else name)
         factor = _UNITS.get(unit, 1.0)
         if shown != name and unit not in _UNITS and shown.endswith("_s"):
             factor = 1e-3 if name.endswith("_time") else 1e-6
@@ -213,7 +202,7 @@ def _communication_operators(path: str) -> Found:
 
 
 def _getnext(folder: RankFolder, kind: str) -> Found:
-    file = read_getnext(folder, kind)
+    file = read_getnext(folder.raw, kind, folder.paths[kind])
     rows = [(call.node, call.start_s, call.end_s - call.start_s, call.level) for call in file.calls]
     return _columns("node start_s total_s level", rows, file.notes)
 
@@ -250,7 +239,8 @@ def table_names(folder: ProfilerFolder, rank: int) -> list[str]:
     """Of the tables that the rank's files make; opens no file."""
     paths = folder.ranks[rank].paths if rank in folder.ranks else {}
     names = dict.fromkeys(name for name, kind, _ in _TABLES if kind in paths)
-    return [*names] + [_RANKS] * (bool(paths) and has_ranks_table(folder))
+    jobs = [one for one in folder.ranks.values() if not _OF_JOBS.isdisjoint(one.paths)]
+    return [*names, _RANKS] if paths and len(jobs) > 1 else [*names]
 
 
 def read_table(folder: ProfilerFolder, rank: int, name: str) -> Found:
