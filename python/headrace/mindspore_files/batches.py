@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.errors import FormatError
-from headrace.mindspore_files.texts import file_problem, number, read_text, whole
+from headrace.mindspore_files.texts import file_problem, number, read_text
 
 #: A record of Ascend's raw files, behind "Node:"; its parts stand in any order.
 _RAW_NODE = re.compile("Node:(GetNext[^,\0]*)([^\0]*)")
@@ -98,15 +98,9 @@ def read_batches(path: str) -> Batches:
     unread: list[int] = []
     lines = read_text(path).splitlines()
     for at, line in enumerate(lines, 1):
-        words = line.split()
-        found = [figure for word in words if (figure := whole(word)) is not None]
-        if (
-            len(words) not in (4, 5)
-            or len(found) < len(words)
-            or found[0] not in (0, 1)
-            or min(found[2:4]) < 0
-        ):
-            unread += [at] if words else []
+        found = _figures_in(line)
+        if len(found) not in (4, 5) or found[0] not in (0, 1) or min(found[2:4]) < 0:
+            unread += [at] if line.strip() else []
             continue
         kind, extra, batch, value, *time = found
         what = "level" if kind == 1 else _FIGURES.get(extra, "")
@@ -128,6 +122,14 @@ def read_batches(path: str) -> Batches:
     if all(one.end_ms is not None for one in batches):
         batches.sort(key=lambda one: one.end_ms or 0)
     return Batches(batches, notes)
+
+
+def _figures_in(line: str) -> list[int]:
+    """Empty for a line of anything else. Quicker than `whole`, because a day has millions of lines."""
+    try:
+        return [int(word) for word in line.split()]
+    except ValueError:
+        return []
 
 
 class GetNext(NamedTuple):
