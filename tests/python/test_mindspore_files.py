@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +294,53 @@ def test_rows_of_the_profilers_timeline_get_names(tmp_path: Path) -> None:
     merged = json.loads(Path(out).read_text())
     named = {event["args"]["name"] for event in merged if event.get("name") == "thread_name"}
     assert {"Stream 41", "Free"} <= named
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_bytes_are_one_line_or_a_note(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    tokens = [
+        b"null",
+        b"-1",
+        b"1e999",
+        b'"x"',
+        b"[]",
+        b"9" * 30,
+        b"NaN",
+        b",",
+        b"\n",
+        b'"',
+        b"\0",
+        b"\xff",
+        b"[[",
+    ]
+    sample = (
+        conformance_file("mindspore") / ("run_2", "cluster_2stage_4rank", "cpu_runs/h_gil2", "pipeline")[seed]
+    )
+    whole = {path.name: path.read_bytes() for path in sample.iterdir()}
+    for _ in range(3):
+        name = chance.choice(sorted(whole))
+        damaged = bytearray(whole[name])
+        for _ in range(4):
+            at = chance.randrange(len(damaged) + 1)
+            damaged[at : at + chance.choice((0, 1, 200))] = chance.choice(tokens)
+        for each, content in whole.items():
+            (tmp_path / each).write_bytes(damaged if each == name else content)
+        for rank in mindspore_files.ranks(tmp_path)[:1]:
+            names = mindspore_files.table_names(tmp_path, rank)
+            calls: list[Callable[[], object]] = [
+                partial(table, tmp_path, each, rank, search="a") for each in names
+            ]
+            said = [
+                error_of(call) for call in [*calls, lambda rank=rank: hr.Report.load(tmp_path, rank=rank)]
+            ]
+            assert not any("\n" in line for line in said)
+
+
+def error_of(call: Callable[[], object]) -> str:
+    """Its message; "" if there is none. An exception of another kind is a fault."""
+    try:
+        call()
+    except hr.Error as error:
+        return str(error)
+    return ""
