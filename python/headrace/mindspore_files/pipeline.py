@@ -120,9 +120,8 @@ def read_profiling(path: str) -> Pipeline:
         raise FormatError(path, 0, 'a list "op_info" of a pipeline\'s operators')
     operators = []
     for entry in entries:
-        number_of, kind, queue = (
-            whole(member(entry, "op_id")), member(entry, "op_type"), member(entry, "metrics", "output_queue")
-        )  # fmt: skip
+        number_of, kind = whole(member(entry, "op_id")), member(entry, "op_type")
+        queue = member(entry, "metrics", "output_queue")
         if number_of is None or not isinstance(kind, str):
             raise FormatError(path, 0, "an op_id and an op_type in each entry of op_info")
         op = _operator(number_of, kind, member(entry, "num_workers"))
@@ -153,9 +152,8 @@ def read_summary(path: str) -> Written:
     """From the JSON file, or from the table, which has a name and its values in each line."""
     if path.endswith(".json"):
         document = read_json(path)
-        lists = (
-            {name: items(values) for name, values in document.items()} if isinstance(document, dict) else {}
-        )
+        document = document if isinstance(document, dict) else {}
+        lists = {name: items(values) for name, values in document.items()}
     else:
         lists = {line[0]: line[1:] for line in lines_of(path)}
 

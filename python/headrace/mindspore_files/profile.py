@@ -16,7 +16,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from headrace.mindspore_files.batches import Call, calls_on_device
+from headrace.mindspore_files.batches import Call
 from headrace.mindspore_files.cpu import Series
 from headrace.mindspore_files.model import model_of
 from headrace.mindspore_files.pipeline import Operator
@@ -68,9 +68,7 @@ class _Builder:
         files = self._files
         for part in (files.pipeline, files.batches, files.getnext, files.cpu):
             self._notes += part.notes if part is not None else []
-        calls = (
-            calls_on_device(files.getnext) if files.steps_on_device and files.getnext else files.calls_on_host
-        )
+        calls = files.calls
         self._add_operators()
         self._add_sink(calls)
         if files.pipeline is not None and (apart := len(files.pipeline.operators) - len(self._operators)):
@@ -119,14 +117,9 @@ class _Builder:
             self._add_operator(op.name, op.kind, op, workers=max(1, op.workers or 1), fidelity="sampled")
 
     def _add_operator(self, name: str, kind: str, op: Operator | None, **figures: Any) -> None:
-        unknown: dict[str, Any] = {
-            "items_per_batch": None,
-            "busy_s": None,
-            "demand_s": None,
-            "states": {},
-            "parameters": [],
-        }
-        self._operators.append(({"name": name, "kind": kind, **unknown, **figures}, op))
+        unknown: dict[str, Any] = dict.fromkeys(("items_per_batch", "busy_s", "demand_s"))
+        one = {"name": name, "kind": kind, "states": {}, "parameters": [], **unknown, **figures}
+        self._operators.append((one, op))
 
     def _add_sink(self, calls: list[Call]) -> None:
         files, batches = self._files, self._files.batches

@@ -8,7 +8,14 @@ from functools import partial
 from typing import Any
 
 from headrace.errors import Error, FormatError
-from headrace.mindspore_files.batches import Batches, Call, GetNexts, read_batches, read_getnext
+from headrace.mindspore_files.batches import (
+    Batches,
+    Call,
+    GetNexts,
+    calls_on_device,
+    read_batches,
+    read_getnext,
+)
 from headrace.mindspore_files.cpu import Cpu, read_cpu
 from headrace.mindspore_files.folder import LOOKED_FOR, ProfilerFolder
 from headrace.mindspore_files.pipeline import Pipeline, Written, read_profiling, read_summary, read_table
@@ -53,7 +60,10 @@ class RankFiles:
         return self.getnext is not None and len(self.getnext.calls) > 1
 
     @property
-    def calls_on_host(self) -> list[Call]:
+    def calls(self) -> list[Call]:
+        """Of the training loop for batches; empty where no file has their times."""
+        if self.steps_on_device and self.getnext is not None:
+            return calls_on_device(self.getnext)
         in_order = self.pipeline is None or not self.pipeline.has_queues_per_worker
         return self.batches.calls(self.device_queue is not None, in_order) if self.batches else []
 
