@@ -1,6 +1,6 @@
 """Fail when an #include or an import runs up a floor, or a file knows a framework by name.
 
-    metrics < profile < {queues < transport < pipeline | {trace < memory | loader_files} < analysis
+    metrics < profile < {queues < transport < pipeline | {trace < memory} < analysis
       < {report | timeline}}
 
 and inside analysis, from a profile to a verdict and to what its user asks:
@@ -9,8 +9,8 @@ and inside analysis, from a profile to a verdict and to what its user asks:
 
 The rooms of the Python package stand on each other as well; imports inside functions count:
 
-    common < traces < results < transport < record < watch < pipeline < loaders < {predict | compat}
-    < {cluster | run} < export < {integrations | show}
+    common < traces < mindspore_files < results < transport < record < watch < pipeline < loaders
+    < {predict | compat} < {cluster | run} < export < {integrations | show}
 
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
@@ -32,8 +32,7 @@ BELOW["transport"] = {"metrics", "profile", "queues"}
 BELOW["pipeline"] = BELOW["transport"] | {"transport"}  # the copy to a device is one of its operators
 BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
 BELOW["memory"] = {"metrics", "profile", "trace"}  # memory snapshots; bytes, names and columns are trace's
-BELOW["loader_files"] = {"metrics", "profile"}  # what other profilers left of a loader
-BELOW["analysis"] = {"metrics", "profile", "trace", "memory", "loader_files"}
+BELOW["analysis"] = {"metrics", "profile", "trace", "memory"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
@@ -45,6 +44,7 @@ ROOMS = ("read", "model", "simulate", "verdict", "what_if")
 PYTHON_ROOMS = (
     ("common",),
     ("traces",),
+    ("mindspore_files",),
     ("results",),
     ("transport",),
     ("record",),
@@ -69,8 +69,6 @@ READS_TRACES = (
     "timeline",
     "analysis/device",
     "analysis/device_memory",
-    "loader_files",
-    "analysis/second_opinions",
 )
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')

@@ -179,8 +179,6 @@ void add_tuning(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
-/// Folders of other profilers, as profiles.
-void add_loader_files(PyObject* module);
 /// What `watch` stands on.
 void add_watched_batches(PyObject* module);
 void add_thread_calls(PyObject* module);

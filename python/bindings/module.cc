@@ -105,6 +105,16 @@ void add_reading(py::module_& module) {
         return profile::profile_to_json(profile);
       },
       py::call_guard<LockReleased>());
+  module.def(
+      "beside_ranks",
+      [](const std::string& profile_text, const std::vector<std::string>& others) {
+        profile::Profile profile = profile::profile_from_json(profile_text);
+        analysis::cluster::RunRanks ranks(profile);
+        for (const std::string& other : others) ranks.add(profile::profile_from_json(other));
+        std::move(ranks).write(profile);
+        return profile::profile_to_json(profile);
+      },
+      py::arg("profile_text"), py::arg("others"), py::call_guard<LockReleased>());
 }
 
 /// The errors of the C++ tree become those of headrace.errors, with their fields.
@@ -145,7 +155,6 @@ PYBIND11_MODULE(_core, module) {
   python::add_recording(module.ptr());
   python::add_reading(module);
   python::add_parsed_report(module.ptr());
-  python::add_loader_files(module.ptr());
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
   python::add_device_tables(module.ptr());

@@ -654,18 +654,10 @@ def with_run_files(profile_text: str, beside: str) -> str:
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 
-def profiler_ranks(folder: _StrPath) -> list[int]:
-    """Ranks with files of another profiler in the folder; empty for a folder of something else."""
-
-def profiler_profile_json(folder: _StrPath, rank: int) -> str: ...
-def profiler_tables(folder: _StrPath, rank: int) -> list[str]: ...
-def profiler_table(
-    folder: _StrPath, rank: int, name: str, search: str, group_by: str, sort_by: str
-) -> Columns: ...
-def profiler_timeline(folder: _StrPath, rank: int) -> str:
-    """The timeline that the profiler wrote; empty where there is none."""
-
 def add_ranks(profile_text: str, others: Sequence[tuple[_StrPath, int, int]]) -> str: ...
+def beside_ranks(profile_text: str, others: Sequence[str]) -> str:
+    """The profile with the figures of the same loader in other ranks, given as profiles."""
+
 def merge_timeline(
     segments: Sequence[_StrPath],
     traces: Sequence[_StrPath],

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/timeline/json_text.h"
 #include "headrace/trace/ascend/database_counters.h"
 #include "headrace/trace/reader.h"
@@ -128,23 +127,9 @@ class EventTexts : public trace::ByteSource {
   bool ended_ = false;
 };
 
-/// A text with the memory that it is in.
-class OwnedText : public trace::ByteSource {
- public:
-  explicit OwnedText(std::string text) : text_(std::move(text)), bytes_(text_) {}
-
-  std::size_t read(std::span<char> into) override { return bytes_.read(into); }
-
- private:
-  const std::string text_;
-  trace::MemoryBytes bytes_;
-};
-
 }  // namespace
 
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
-  if (loader_files::is_profiler_timeline(path))
-    return std::make_unique<OwnedText>(loader_files::named_timeline(path));
   if (trace::holds_json_events(path)) return std::make_unique<trace::FileBytes>(path);
   trace::ReadOptions options;
   options.arguments.clear();

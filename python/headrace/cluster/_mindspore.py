@@ -10,12 +10,12 @@ from typing import Any
 
 from headrace.common.plain import error_line
 from headrace.errors import Error
+from headrace.mindspore_files.collectives import place_of as place_in_name
 from headrace.results.profiler_tables import Tables
 from headrace.traces.table import Table
 
 #: The main file of a rank.
 STEP_TRACE = re.compile(r"step_trace_raw_(\d{1,9})_detail_time\.csv")
-_PLACE = re.compile(r"(?:ascend|gpu)_cluster_analyse_[a-z-]+_(\d{1,9})_(\d{1,9})_(\d{1,9})\.csv")
 #: Lines of links, of a rank with the files of thousands of steps.
 _MAX_LINKS = 128
 
@@ -52,12 +52,9 @@ def steps_of(path: str, rank: int) -> tuple[list[int], dict[str, list[float]], l
 def place_of(path: str, rank: int) -> tuple[int, int] | None:
     """Stage and stages of the rank's pipeline, by the name of its file of parallel steps."""
     for file in Path(path).parent.glob(f"*_cluster_analyse_*_{rank}.csv"):
-        found = _PLACE.fullmatch(file.name)
-        if found is None:
-            continue
-        stages, ranks = int(found[1]), int(found[2])
+        _, stage, stages, ranks = place_in_name(file.name) or ("", 0, 0, 0)
         if stages > 1 and ranks >= stages:
-            return min(rank // (ranks // stages), stages - 1), stages
+            return min(stage, stages) - 1, stages
     return None
 
 

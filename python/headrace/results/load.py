@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace import _core
+from headrace import _core, mindspore_files
 from headrace.common.folder_files import read_file, replace_file
 from headrace.common.loader_names import unnumbered
 from headrace.common.plain import error_line
@@ -120,7 +120,7 @@ def _load_run(make: type[Report], folder: Path, loader: str | None, rank: int | 
     ranks = sorted({segment["rank"] for segment in segments})
     if not segments:
         missing = "; ".join(_core.missing_recordings(folder))
-        if not missing and (found_ranks := _core.profiler_ranks(folder)):
+        if not missing and (found_ranks := mindspore_files.ranks(folder)):
             return _load_profiler(make, folder, found_ranks, loader, rank)
         raise Error(f"{folder}: {missing or _no_run_in(folder)}")
     _check_rank(folder, rank, ranks)
@@ -160,7 +160,7 @@ def _load_profiler(
 ) -> Report:
     """A folder that another profiler wrote."""
     _check_rank(folder, rank, ranks)
-    profile = _core.profiler_profile_json(folder, ranks[0] if rank is None else rank)
+    profile = mindspore_files.profile_json(folder, ranks[0] if rank is None else rank)
     report = make(profile, ranks=ranks, folder=str(folder))
     if loader not in (None, report.loader):
         raise UsageError(f"{folder}: no loader {loader!r}; there is {report.loader!r}")

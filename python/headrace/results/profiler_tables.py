@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headrace import _core
+from headrace import mindspore_files
 from headrace.errors import UsageError
 from headrace.traces.table import Table
 
@@ -15,7 +15,7 @@ class Tables(Mapping[str, Table]):
     def __init__(self, folder: str | None, rank: int) -> None:
         self._folder = folder
         self._rank = rank
-        self._names = [] if folder is None else _core.profiler_tables(folder, rank)
+        self._names = [] if folder is None else mindspore_files.table_names(folder, rank)
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._names:
@@ -36,4 +36,4 @@ class Tables(Mapping[str, Table]):
         """
         if self._folder is None:
             raise UsageError(f"no table {name}: the report was not read from a folder of another profiler")
-        return Table(_core.profiler_table(self._folder, self._rank, name, search, group_by, sort_by))
+        return mindspore_files.table(self._folder, self._rank, name, search, group_by, sort_by)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace import _core
+from headrace import _core, mindspore_files
 from headrace.errors import Error, UsageError
 from headrace.results.load import in_order
 
@@ -41,8 +41,8 @@ def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[Ran
         return []
     segments = _core.find_segments(str(run))
     if not segments and not _core.missing_recordings(str(run)):
-        ranks = _core.profiler_ranks(str(run))[:_MAX_COMPARED]
-        return [_wait_in(rank, _core.profiler_profile_json(str(run), rank)) for rank in ranks]
+        ranks = mindspore_files.ranks(run)[:_MAX_COMPARED]
+        return [_wait_in(rank, mindspore_files.profile_json(run, rank, is_compared=False)) for rank in ranks]
     return ranks_in(((one["path"], one["rank"]) for one in segments), str(run), loader)
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace import _core
+from headrace import _core, mindspore_files
 from headrace.common.folder_files import start_of
 from headrace.errors import Error
 from headrace.results.tuning_record import BEGINS
@@ -108,7 +108,7 @@ def is_run(path: Path, inside: list[os.DirEntry[str]] | None = None) -> bool:
     if any(name.startswith("rank") and name.endswith((".hrseg", ".hrseg.gz", ".live")) for name in names):
         return True
     try:
-        return bool(names) and (bool(_core.find_segments(path)) or bool(_core.profiler_ranks(path)))
+        return bool(names) and (bool(_core.find_segments(path)) or bool(mindspore_files.ranks(path)))
     except Error:
         return False
 

@@ -6,6 +6,7 @@ profile(on_trace_ready=hr.trace_handler(loader, "traces/"))    # torch's profile
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -13,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headrace import _core
+from headrace import _core, mindspore_files
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import Error, FormatError, UsageError
+from headrace.mindspore_files.timeline import with_row_names
 from headrace.traces.files import fetch, is_url, traces_in
 
 
@@ -111,7 +113,8 @@ def trace_handler(
 
 
 class _Fetched:
-    """Copies of traces behind URLs, which are read more than once; removed at the end."""
+    """Copies of traces that are not read as they lie: those behind URLs, which are read more than once, and
+    those of MindSpore's profiler, whose rows have no names. Removed at the end."""
 
     def __init__(self, out: Path) -> None:
         #: Folder of the timeline, which has room for traces; None: it is a device or a pipe.
@@ -127,7 +130,8 @@ class _Fetched:
             self._folder.cleanup()
 
     def local(self, path: str, progress: Callable[[float], object] | None) -> str:
-        if not is_url(path):
+        named = None if is_url(path) else with_row_names(path)
+        if not is_url(path) and named is None:
             return path
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(
@@ -135,6 +139,11 @@ class _Fetched:
             )
         folder = Path(self._folder.name, str(len(self._urls)))
         folder.mkdir()
+        if named is not None:
+            copy = str(folder / Path(path).name)
+            Path(copy).write_text(json.dumps(named), encoding="utf-8")
+            self._urls[copy] = path
+            return copy
 
         def show(done: int, size: int) -> None:
             if progress is not None and size:
@@ -186,7 +195,7 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
     where = Path(run)
     if where.is_dir():
         found = [entry["path"] for entry in _core.find_segments(where)]
-        if not found and (_core.profiler_ranks(where) or _core.find_profiles(str(where))):
+        if not found and (mindspore_files.ranks(where) or _core.find_profiles(str(where))):
             return [], None
         if not found:
             raise Error(f"{where}: no recorded run (expected rank*.hrseg)")
@@ -200,8 +209,8 @@ def _profiler_timelines(folder: str | os.PathLike[str]) -> list[str]:
     """The timelines that another profiler wrote for its ranks."""
     if any(profile.events_file for profile in _core.find_profiles(os.fspath(folder))):
         return _files_of(folder)[0]
-    ranks = _core.profiler_ranks(folder)
-    found = [path for rank in ranks if (path := _core.profiler_timeline(folder, rank))]
+    ranks = mindspore_files.ranks(folder)
+    found = [path for rank in ranks if (path := mindspore_files.timeline_path(folder, rank))]
     if not found:
         raise Error(
             f"{folder}: the profiler wrote no timeline (expected ascend_timeline_display_<rank>.json)"

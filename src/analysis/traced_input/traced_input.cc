@@ -12,9 +12,8 @@
 
 #include "analysis/device/callers.h"
 #include "analysis/traced_input/iterators.h"
+#include "analysis/traced_input/loop_calls.h"
 #include "headrace/analysis/device/loader_waits.h"
-#include "loader_files/queue_levels.h"
-#include "loader_files/sink_of.h"
 
 namespace headrace::analysis {
 namespace {
@@ -174,9 +173,9 @@ class InputBuilder {
   };
 
   void add_sink(bool of_tensorflow) {
-    std::vector<loader_files::Call> calls;
+    std::vector<LoopCall> calls;
     for (const Row row : waits_) {
-      loader_files::Call call;
+      LoopCall call;
       call.start_s = in_seconds(columns_.start_ns[row]);
       call.wait_s = in_seconds(columns_.duration_ns[row]);
       calls.push_back(call);
@@ -187,7 +186,7 @@ class InputBuilder {
     constexpr double kAtOnce = 0.1;
     constexpr double kHandOver = 1e-3;
     for (auto& call : calls) call.ready = of_tensorflow && call.wait_s < std::max(kAtOnce * mean, kHandOver);
-    loader_files::add_calls(calls, profile_);
+    add_calls(calls, profile_);
     batches_ = static_cast<double>(calls.size()) - 1;
   }
 
@@ -349,7 +348,7 @@ class InputBuilder {
     queue.name = shown_name(it.dataset, it.family) + " queue";
     queue.capacity = it.capacity > 0 ? it.capacity : it.parallelism;
     queue.fidelity = profile::Fidelity::sampled;
-    loader_files::fill_queue(it.levels, 0, it.levels.size(), queue);
+    add_levels(it.levels, queue);
     queues_.push_back({std::move(queue), fills, takes});
   }
 
