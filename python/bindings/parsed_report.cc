@@ -66,7 +66,7 @@ class ParsedReport {
 
  private:
   const analysis::Diagnosis& diagnosis() const {
-    std::call_once(diagnosed_, [&] { diagnosis_ = analysis::diagnose_beside_others(predictor_); });
+    std::call_once(diagnosed_, [&] { diagnosis_ = analysis::diagnose(predictor_); });
     return diagnosis_;
   }
   const profile::Profile profile_;

@@ -280,7 +280,7 @@ TEST(EdgeCases, WorkInAProcessThatIsCheapToPassIsNoHandoff) {
   EXPECT_EQ(diagnosis.op, "decode");
 }
 
-TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {
+TEST(EdgeCases, ABusyMachineHasAPredictionAndSaysHowToMeasureIt) {
   simulation::Line line{
       .stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.03, .cpu_s = 0.01}},
       .compute_s = 0.01};
@@ -289,7 +289,8 @@ TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.op, "decode");
   ASSERT_FALSE(diagnosis.advice.empty());
-  EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_TRUE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_NE(diagnosis.advice.front().text.find("headrace tune SCRIPT measures it"), std::string::npos);
   EXPECT_LT(diagnosis.confidence, 0.8);
 }
 

@@ -81,7 +81,7 @@ TEST(SharedResource, BesideAServerThePredictionContainsToday) {
   EXPECT_GE(*first.high, profile.sink.step_s);
 }
 
-TEST(OtherPrograms, AChangeIsNamedAlthoughItsGainIsUnknown) {
+TEST(OtherPrograms, AChangeIsPredictedWithTheCoresThatTheyLeave) {
   Profile profile = waiting_loader(1, 0.004);
   profile.host.cpu_share = 0.1;
   profile.host.foreign_cpu_share = 0.6;
@@ -90,7 +90,7 @@ TEST(OtherPrograms, AChangeIsNamedAlthoughItsGainIsUnknown) {
   EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
-  EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_TRUE(diagnosis.advice.front().predicted_step_s);
   EXPECT_TRUE(mentions(diagnosis, "headrace tune"));
   // What a faster input gains assumes that the others stay.
   for (const Evidence& evidence : diagnosis.evidence) EXPECT_FALSE(evidence.figures.contains("most_speedup"));

@@ -104,10 +104,10 @@ TEST(WhatIf, AFrameworksOwnLimitHolds) {
 
 TEST(WhatIf, SaysWhyItDoesNotKnow) {
   Profile profile = simulation::simulate(two_stages(), 1);
-  profile.host.foreign_contention_share = 0.5;
+  profile.sink.step_s *= 3;  // nothing that was recorded explains such steps
   const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
   EXPECT_FALSE(then.known);
-  EXPECT_NE(then.reason.find("50 %"), std::string::npos) << then.reason;
+  EXPECT_NE(then.reason.find("is not reproduced"), std::string::npos) << then.reason;
   const WhatIf empty = what_if(Profile{}, {});
   EXPECT_FALSE(empty.known);
   EXPECT_FALSE(empty.reason.empty());

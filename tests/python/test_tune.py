@@ -261,7 +261,7 @@ def test_a_pipeline_needs_no_parameters() -> None:
     assert result.trials.column("measured_step_s")[0] > result.report.profile.sink.step_s
     assert "slow.workers 1 -> " in result.trials.column("parameter")[1]
     predicted_s = result.trials.to_dict()["predicted_step_s"][1]
-    assert math.isnan(predicted_s) or predicted_s < result.start_step_s  # beside others nothing is predicted
+    assert math.isnan(predicted_s) or predicted_s < result.start_step_s
     assert str(result).startswith("TUNED")
     assert "slow.workers=" in repr(result)
     if not math.isnan(predicted_s):

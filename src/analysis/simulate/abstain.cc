@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "headrace/analysis/read/disturbance.h"
 #include "headrace/analysis/read/pool_threads.h"
 #include "headrace/analysis/words.h"
 
@@ -12,13 +11,6 @@ namespace {
 constexpr double kFull = 0.9;
 
 }  // namespace
-
-std::string too_disturbed(const profile::Profile& profile) {
-  const double others = disturbance(profile.host);
-  if (others <= kTooDisturbed) return "";
-  return "other processes took " + percent(others) +
-         " of the cores; headrace tune SCRIPT measures it, or record the run on a quiet machine";
-}
 
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated) {
   if (measured_over_simulated <= 0) return "the recorded run cannot be simulated";

@@ -11,9 +11,6 @@ namespace headrace::analysis {
 /// A recorded run that the model misses by more is not one that it can change.
 inline constexpr double kLargestMiss = 1.6;
 
-/// Why nothing can be said of `profile` beside its neighbours; "" where something can.
-std::string too_disturbed(const profile::Profile& profile);
-
 /// Why a model that is off by `measured_over_simulated` is not believed; "" if it is.
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
 

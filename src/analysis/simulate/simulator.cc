@@ -243,7 +243,6 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const profile::Profile& profile = this->profile();
   const std::optional<Loader> loader = loader_of(profile);
   if (nothing_recorded(profile, loader)) return abstain(kNothingRecorded);
-  if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (std::string why = more_readers_in_vain(profile, changes); !why.empty()) return abstain(std::move(why));
   if (std::string why = unknown_pools(profile, loader, changes); !why.empty()) return abstain(std::move(why));
   const profile::OperatorProfile* const threads = loader ? nullptr : changes_threads(profile, changes);

@@ -376,6 +376,16 @@ void add_memory(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
+/// A prediction beside other processes takes them to go on as they did: how the first change is measured beside them.
+void add_how_to_measure(const Case& facts, Diagnosis& diagnosis) {
+  const profile::Host& host = facts.profile.host;
+  const auto first = std::find_if(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                  [](const Advice& each) { return !each.parameter.empty(); });
+  if (first == diagnosis.advice.end() || disturbance(host) < kDisturbed) return;
+  first->text += "; headrace tune SCRIPT measures it beside the other processes, which use " +
+                 percent(host.foreign_cpu_share.value_or(0)) + " of the cores";
+}
+
 /// The loop waits in the object's own next(), and hardly computes there: nothing says for what.
 void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
@@ -464,6 +474,7 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_fewer_workers(facts, diagnosis);
     add_memory(facts, diagnosis);
     add_where_to_set(facts, diagnosis);
+    add_how_to_measure(facts, diagnosis);
     add_undivided(facts, diagnosis);
     add_functions(facts.profile, diagnosis);
     if (is_bound(diagnosis.kind)) {
@@ -547,42 +558,9 @@ bool Case::rate_bound() const noexcept {
          (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
 }
 
-namespace {
-
-/// Beside other processes nothing is predicted. What would be advised on a quiet machine is still worth a try.
-void add_advice_beside_others(const profile::Profile& profile, const Thresholds& thresholds,
-                              Diagnosis& diagnosis) {
-  const bool names_parameter = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
-                                           [](const Advice& each) { return !each.parameter.empty(); });
-  if (!is_bound(diagnosis.kind) || names_parameter || disturbance(profile.host) <= kTooDisturbed) return;
-  profile::Profile quiet = profile;
-  quiet.host.foreign_cpu_share = 0;
-  quiet.host.foreign_contention_share = 0;
-  const Diagnosis calm = diagnose(*predictor_for(quiet), thresholds);
-  const auto found = std::find_if(calm.advice.begin(), calm.advice.end(),
-                                  [](const Advice& each) { return !each.parameter.empty(); });
-  if (!is_bound(calm.kind) || found == calm.advice.end()) return;
-  Advice advice = *found;
-  advice.text.erase(std::min(advice.text.size(), advice.text.find(kGainUnknown)));
-  advice.predicted_step_s = advice.low = advice.high = advice.speedup = std::nullopt;
-  advice.then_limit.clear();
-  advice.text += "; while other processes use " + percent(profile.host.foreign_cpu_share.value_or(0)) +
-                 " of the cores its gain is not known: headrace tune SCRIPT measures it";
-  diagnosis.advice.push_back(std::move(advice));
-  diagnosis.reason.clear();
-}
-
-}  // namespace
-
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  return diagnose_beside_others(CachedPredictor(predictor_for(profile)), thresholds);
-}
-
-Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds) {
-  Diagnosis diagnosis = diagnose(predictor, thresholds);
-  add_advice_beside_others(predictor.profile(), thresholds, diagnosis);
-  return diagnosis;
+  return diagnose(CachedPredictor(predictor_for(profile)), thresholds);
 }
 
 namespace {

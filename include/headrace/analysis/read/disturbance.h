@@ -11,13 +11,12 @@ namespace headrace::analysis {
 /// that is not known. (The recorder takes it per tenth of a second: neighbours of a run that sleeps count
 /// little.)
 ///
-/// How to read it: above 0.05 a verdict is less sure, above 0.2 nothing is predicted.
+/// How to read it: above 0.05 a verdict is less sure, and predictions hold only while others go on as they did.
 inline double disturbance(const profile::Host& host) noexcept {
   return host.foreign_contention_share.value_or(0);
 }
 
 inline constexpr double kDisturbed = 0.05;
-inline constexpr double kTooDisturbed = 0.2;
 
 /// Cores that a run may use, from the pessimistic to the optimistic end.
 struct FreeCores {

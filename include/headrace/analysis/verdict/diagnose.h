@@ -20,8 +20,4 @@ Diagnosis diagnose(const profile::Profile& profile, const Thresholds& thresholds
 /// The same with another predictor, made for a profile without absurd numbers (`plausible`).
 Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds = {});
 
-/// The same; where other processes are in the way of every prediction, also what would be advised without them, as
-/// `diagnose` of a profile does.
-Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds = {});
-
 }  // namespace headrace::analysis
