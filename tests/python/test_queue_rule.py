@@ -69,7 +69,7 @@ def test_one_that_is_slower_than_the_step_is_not_called_fast_enough() -> None:
     assert "unzip is fast enough on average" in text
     assert "No operator is slower than the training step (unzip 21.2 ms, step 21.8 ms)" in text
     for name in ("compute_s", "quiet_compute_s"):
-        profile["sink"][name] *= 0.6
+        profile["sink"][name] *= 0.94
     text = said_of(profile)
     assert "unzip varies more than the buffers bridge" in text
     assert "fast enough" not in text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 #: What `headrace run` adds to the environment.
-OURS = ("HEADRACE_DIR", "HEADRACE_RECORD", "PYTHONPATH")
+OURS = ("HEADRACE_DIR", "HEADRACE_FOUND", "HEADRACE_RECORD", "PYTHONPATH")
 
 ABOUT = f"""
     import json, os, sys
