@@ -13,9 +13,7 @@ from headrace.errors import UsageError
 @click.option(
     "--ceiling", is_flag=True, help="Also measure the step without input: some steps repeat a few batches."
 )
-@click.option(
-    "--open", "open_", is_flag=True, help="Write report.html to the run folder and open it in the browser."
-)
+@click.option("--open", "open_", is_flag=True, help="Write headrace-page.html to the run folder and open it.")
 @click.option(
     "--watch", is_flag=True, help="Also look for what is wrong with the data and the models (docs/watch.md)."
 )
