@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from mapped_futures import MAPPED
 
 PLAIN = """
     import pickle, sys, time
@@ -188,20 +189,6 @@ def test_a_script_with_a_wrapped_loop_is_left_to_it(scripts: Any, tmp_path: Path
     assert result.status == 0
     assert hr.Report.load(tmp_path / "run").loaders == ["rows"]
 
-
-MAPPED = """
-    import time
-    from concurrent.futures import ThreadPoolExecutor
-    def load(number):
-        time.sleep(0.02)
-        return number
-    with ThreadPoolExecutor(2) as pool:
-        got = []
-        for item in pool.map(load, range(300)):
-            got.append(item)
-            time.sleep(0.003)
-    print(got == list(range(300)))
-"""
 
 BATCHES = """waiting = [[pool.submit(load, number) for number in range(4)] for _ in range(50)]
         for futures in waiting:

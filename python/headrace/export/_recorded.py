@@ -9,8 +9,8 @@ from headrace import _core
 from headrace.errors import Error
 from headrace.record.session import absolute_run
 from headrace.results.live_ranks import LiveRanks, LoopLive
-from headrace.results.load import with_run_files
 from headrace.results.report import Report
+from headrace.results.run_files import with_run_files
 
 #: How far back the recent figures go: one to two of these.
 _RECENT_S = 60.0

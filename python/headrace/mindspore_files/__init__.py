@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from headrace import _core
 from headrace.errors import Error
@@ -31,8 +33,18 @@ def ranks(folder: str | os.PathLike[str]) -> list[int]:
     return list(find_files(folder).ranks)
 
 
-def profile_json(folder: str | os.PathLike[str], rank: int, *, is_compared: bool = True) -> str:
-    """A `Profile` in JSON. is_compared: the other ranks are read as well.
+def profiles(folder: str | os.PathLike[str], most: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The first ranks, ``most`` of them, each with its own profile, which is compared with no other.
+
+    Raises FormatError if all files of a rank are damaged.
+    """
+    found = find_files(folder)
+    for rank in list(found.ranks)[:most]:
+        yield rank, profile_of(read_rank(found, rank))
+
+
+def profile_json(folder: str | os.PathLike[str], rank: int) -> str:
+    """A `Profile` in JSON, compared with those of the other ranks.
 
     Raises Error for a rank without files, FormatError if all of its files are damaged.
     """
@@ -42,7 +54,7 @@ def profile_json(folder: str | os.PathLike[str], rank: int, *, is_compared: bool
     files = read_rank(found, rank)
     profile = profile_of(files)
     others: list[str] = []
-    for other in found.ranks if is_compared else ():
+    for other in found.ranks:
         if other == rank or len(others) == _MAX_COMPARED:
             continue
         try:
@@ -59,7 +71,7 @@ def profile_json(folder: str | os.PathLike[str], rank: int, *, is_compared: bool
 
 
 def table_names(folder: str | os.PathLike[str], rank: int) -> list[str]:
-    """Of the tables that the rank's files make; empty if the rank has no files."""
+    """Names of the tables that the rank's files make; empty if the rank has no files."""
     return tables.table_names(find_files(folder), rank)
 
 
@@ -76,6 +88,6 @@ def table(
 
 
 def timeline_path(folder: str | os.PathLike[str], rank: int) -> str | None:
-    """The timeline that the profiler wrote; None if there is none."""
+    """Path of the timeline that the profiler wrote; None if it wrote none."""
     found = find_files(folder).ranks.get(rank)
     return None if found is None else found.paths.get("timeline")

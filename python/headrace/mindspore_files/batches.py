@@ -45,7 +45,7 @@ class Batch:
     total_ms: int | None = None
     #: On a clock that only grows.
     end_ms: int | None = None
-    #: Of the queue that it was taken from: the host queue.
+    #: The host queue, from which it was taken.
     capacity: int | None = None
     level: int | None = None
 
@@ -65,7 +65,7 @@ class Batches:
 
     @property
     def levels(self) -> list[int]:
-        """Of the host queue at each fetch. The first batch was not measured: its level is a constant 0."""
+        """The host queue's level at each fetch but the first, whose level was not measured."""
         return [one.level for one in self.batches[1:] if one.level is not None]
 
     def calls(self, in_sink_mode: bool, in_order: bool) -> list[Call]:
@@ -153,7 +153,7 @@ class GetNexts(NamedTuple):
 
 
 def read_getnext(slices: list[str], kind: str, path: str) -> GetNexts:
-    """The calls in the file of the kind; getnext_raw lies in slices. Raises FormatError if there is none."""
+    """The calls in the file of the kind; getnext_raw lies in slices. Raises FormatError without calls."""
     found = GetNexts([], [])
     problem = None
     for each in slices if kind == "getnext_raw" else [path]:

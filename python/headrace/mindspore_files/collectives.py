@@ -1,4 +1,4 @@
-"""What the ranks of a parallel job spent on computing and on collectives, and over which links.
+"""Computing and collectives of the ranks of a parallel job: their time, and the links that they used.
 
 hccl_raw_<rank>.csv                                                the cost of collectives
 (ascend|gpu)_cluster_analyse_<mode>_<stages>_<ranks>_<rank>.csv    how the rank spent its steps
@@ -29,7 +29,7 @@ _RANK_FIGURES = (
 
 
 class Link(NamedTuple):
-    """What went over a link. ``source`` is ``destination`` for copies on one device."""
+    """The traffic of a link. ``source`` is ``destination`` for copies on one device."""
 
     source: int
     destination: int
@@ -119,8 +119,8 @@ def _add_details(step: CollectivesStep, row: dict[str, str], in_gigabytes: list[
 
 
 def read_parallel_steps(path: str) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Columns in seconds ("computation_s" is computation_time), NaN for what is no number, and their
-    averages.
+    """Columns in seconds ("computation_s" is computation_time) and their averages. Other values than numbers
+    are NaN.
 
     The file's last row is the average of all steps but the first, which the profiler may have cut off. A
     single row is a step.

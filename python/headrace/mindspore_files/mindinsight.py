@@ -164,7 +164,7 @@ class _Opinions:
         cpu = self._files.cpu
         if cpu is None or not cpu.raw_idle:
             return
-        # It takes repeats as well, and 0 for what is no number.
+        # Its rule counts repeats, too, and takes 0 for values that are no numbers.
         active = 100 - round(sum(min(max(0.0, each), 100.0) for each in cpu.raw_idle) / len(cpu.raw_idle))
         truth = cpu.idle.mean()
         misled = ""

@@ -60,7 +60,7 @@ class _Builder:
         self._operators: list[tuple[dict[str, Any], Operator | None]] = []
         #: Figures, and levels at the steady samples; None for those of another file.
         self._queues: list[tuple[dict[str, Any], list[int] | None]] = []
-        #: Place of the operator that feeds the device; -1: there is none.
+        #: Place of the operator that feeds the device; -1: no operator does.
         self._feeder = -1
         self._elapsed_s = 0.0
 
@@ -308,7 +308,7 @@ class _Builder:
 
 
 def _busy_while_starving(windows: list[dict[str, Any]], place: int) -> float:
-    """Share of the time of the windows in which the loop starves; 0 where there is no such window."""
+    """Busy share of the operator in the windows in which the loop starves; 0 without such windows."""
     busy = span = 0.0
     for window in windows:
         lasted = window["end_s"] - window["start_s"]

@@ -113,9 +113,9 @@ def _aicore_types(path: str) -> Found:
     return columns, []
 
 
-def _aicore_operators(folder: RankFolder) -> Found:
+def _aicore_operators(folder: RankFolder, kind: str) -> Found:
     """With the types and shapes of the framework's file, where it is there."""
-    columns, _ = _csv(folder.paths["aicore_details"], _AICORE)
+    columns, _ = _csv(folder.paths[kind], _AICORE)
     if "operator" not in columns or "framework" not in folder.paths:
         return columns, []
     heading, rows = rows_of(folder.paths["framework"], "", "a heading of column names")
@@ -207,31 +207,40 @@ def _getnext(folder: RankFolder, kind: str) -> Found:
     return _columns("node start_s total_s level", rows, file.notes)
 
 
+#: What makes a table of the rank's file of a kind.
+Reader = Callable[[RankFolder, str], Found]
+
+
+def _of_file(read: Callable[[str], Found]) -> Reader:
+    """A reader for what needs that file only."""
+    return lambda folder, kind: read(folder.paths[kind])
+
+
 #: Name, kind of the file, and what reads it, in the order in which they are listed.
-_TABLES: list[tuple[str, str, Callable[[str], Found]]] = [
-    ("steps", "step_trace", _steps),
-    ("collectives", "step_trace", _collectives),
-    ("host_queue", "device_queue", _batches),
-    ("batches", "dataset_iterator", _batches),
-    *(("getnext", f"getnext_{source}", _batches) for source in ("ascend", "gpu", "raw")),
-    ("aicore_types", "aicore_types", _aicore_types),
-    ("aicore_operators", "aicore_details", _csv),
-    ("aicpu_operators", "aicpu", lambda path: _csv(path, _AICPU)),
-    ("gpu_types", "gpu_types", _csv),
-    ("gpu_operators", "gpu_details", _csv),
-    ("gpu_activity", "gpu_activity", _csv),
-    ("cpu_types", "cpu_types", _csv),
-    ("cpu_operators", "cpu_details", _csv),
-    ("memory", "memory_summary", _figures),
-    ("memory_curve", "memory_details", _memory_curve),
-    ("memory_breakdown", "memory_details", _memory_breakdown),
-    ("flops", "flops_summary", _figures),
-    ("parallel_steps", "cluster", _parallel_steps),
-    ("communication", "collectives", _communication),
-    ("links", "collectives", _links),
-    ("communication_operators", "collectives", _communication_operators),
-    ("dataset", "dataset", lambda path: _csv(path, _DATASET)),
-    ("host_info", "host_info", _csv),
+_TABLES: list[tuple[str, str, Reader]] = [
+    ("steps", "step_trace", _of_file(_steps)),
+    ("collectives", "step_trace", _of_file(_collectives)),
+    ("host_queue", "device_queue", _of_file(_batches)),
+    ("batches", "dataset_iterator", _of_file(_batches)),
+    *(("getnext", f"getnext_{source}", _getnext) for source in ("ascend", "gpu", "raw")),
+    ("aicore_types", "aicore_types", _of_file(_aicore_types)),
+    ("aicore_operators", "aicore_details", _aicore_operators),
+    ("aicpu_operators", "aicpu", _of_file(lambda path: _csv(path, _AICPU))),
+    ("gpu_types", "gpu_types", _of_file(_csv)),
+    ("gpu_operators", "gpu_details", _of_file(_csv)),
+    ("gpu_activity", "gpu_activity", _of_file(_csv)),
+    ("cpu_types", "cpu_types", _of_file(_csv)),
+    ("cpu_operators", "cpu_details", _of_file(_csv)),
+    ("memory", "memory_summary", _of_file(_figures)),
+    ("memory_curve", "memory_details", _of_file(_memory_curve)),
+    ("memory_breakdown", "memory_details", _of_file(_memory_breakdown)),
+    ("flops", "flops_summary", _of_file(_figures)),
+    ("parallel_steps", "cluster", _of_file(_parallel_steps)),
+    ("communication", "collectives", _of_file(_communication)),
+    ("links", "collectives", _of_file(_links)),
+    ("communication_operators", "collectives", _of_file(_communication_operators)),
+    ("dataset", "dataset", _of_file(lambda path: _csv(path, _DATASET))),
+    ("host_info", "host_info", _of_file(_csv)),
 ]
 
 
@@ -252,9 +261,7 @@ def read_table(folder: ProfilerFolder, rank: int, name: str) -> Found:
         return ranks_table(folder)
     own = folder.ranks[rank]
     kind, read = next((kind, read) for each, kind, read in _TABLES if each == name and kind in own.paths)
-    if name == "getnext":
-        return _getnext(own, kind)
-    return _aicore_operators(own) if name == "aicore_operators" else read(own.paths[kind])
+    return read(own, kind)
 
 
 def queried(found: Found, search: str, group_by: str, sort_by: str) -> Table:

@@ -73,7 +73,7 @@ def whole(value: object) -> int | None:
 
 
 def numbers(value: object) -> list[float]:
-    """A list of numbers, NaN for what is none; empty if there is no list."""
+    """A list of numbers, NaN for other values; empty for anything but a list."""
     return [math.nan if (found := number(each)) is None else found for each in items(value)]
 
 

@@ -23,7 +23,7 @@ from headrace.predict.comparison import Comparison
 from headrace.predict.search import Candidate, Changes, Measured, Proposals, Trial
 from headrace.record.hooks import phased_loops
 from headrace.record.session import enabled
-from headrace.results import load
+from headrace.results import autopilot_record
 from headrace.results.figures import ParameterChange
 from headrace.results.loader_model import LoaderParameter
 from headrace.results.report import Report, report_of_loop
@@ -169,7 +169,7 @@ class Autopilot(Generic[T]):
             predicted_step_s=self._tried.predicted_s,
             outcome="tried",
         )
-        load.add(handle.session, self._change)
+        autopilot_record.add(handle.session, self._change)
         return wanted
 
     def _put_back(self, why: str) -> None:
@@ -188,7 +188,7 @@ class Autopilot(Generic[T]):
         self._say(f"{change.parameter} {change.from_value} -> {change.to_value} {said}: {why}{predicted}")
         handle = handle_of(self._loader)
         if handle is not None:
-            load.save(handle.session)
+            autopilot_record.save(handle.session)
 
     def _use(self, settings: Changes) -> None:
         """Makes the loader of these settings, unless it is the current one."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core, mindspore_files
-from headrace.common.folder_files import read_file, replace_file
-from headrace.common.loader_names import unnumbered
+from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
-from headrace.results import budget, findings, process_files, tokens
-from headrace.results.data import as_json as plain_data
-from headrace.results.data import build
-from headrace.results.figures import ParameterChange
+from headrace.results import budget
+from headrace.results.run_files import with_run_files
 from headrace.traces import xplane
 from headrace.traces.trace import Trace
 
@@ -36,8 +31,6 @@ _NO_INPUT = (
 )
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
 _MAX_BYTES = 64 << 20
-_KINDS = ("watch", "budget", "tokens", "autopilot")
-_MAX_CHANGES_BYTES = 1 << 20
 
 
 def load_report(
@@ -217,58 +210,3 @@ def _choose(
     image = _core.SegmentImage(path)
     profile = with_run_files(image.profile_json(entry["index"]), run, image)
     return make(profile, loaders=names, ranks=ranks, segments=(path,))
-
-
-def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> str:
-    """A profile with what was found wrong, where the run's time went, what language data its batches hold,
-    and what was set while it trained.
-
-    run: its folder; "": none. image: of the segment that the profile is from.
-    """
-    for write in process_files.before_reading:
-        write()
-    if not run or not any(process_files.paths(kind, run) for kind in _KINDS):
-        return profile_json
-    profile = json.loads(profile_json)
-    loader, rank = profile["loader"], profile["rank"]
-    language = tokens.tokens_in(run, rank, loader, profile["sink"]["step_s"])
-    parts: dict[str, Sequence[Any]] = {
-        "findings": findings.findings_in(run, rank, loader),
-        "autopilot": changes_in(run, rank, loader),
-        "budget": budget.budget_in(run, rank, image),
-    }
-    beside: dict[str, Any] = {name: [*map(dataclasses.asdict, found)] for name, found in parts.items()}
-    if language is not None:
-        beside["tokens"] = dataclasses.asdict(language)
-    return _core.with_run_files(profile_json, json.dumps(beside))
-
-
-#: What was set while this process trained, by run.
-_changes: dict[str, list[ParameterChange]] = {}
-
-
-def add(session: _core.Session, change: ParameterChange) -> None:
-    """From now on it is part of the run's reports."""
-    _changes.setdefault(session.run, []).append(change)
-    save(session)
-
-
-def save(session: _core.Session) -> None:
-    """Writes the changes of the session's run, as they are now."""
-    path = process_files.path_of("autopilot", session.run, session.rank, os.getpid())
-    changes = [plain_data(one) for one in _changes.get(session.run, [])]
-    with contextlib.suppress(OSError, ValueError):  # a full disk, of which the recording itself tells
-        replace_file(path, json.dumps({"version": 1, "changes": changes}))
-
-
-def changes_in(run: str, rank: int, loader: str) -> list[ParameterChange]:
-    """Of a loader in a rank, made anew for each epoch or not, in their order."""
-    found: list[ParameterChange] = []
-    for path in process_files.paths("autopilot", run, rank):
-        document = process_files.document_of(path, _MAX_CHANGES_BYTES) or {}
-        try:
-            found += [build(ParameterChange, one) for one in document["changes"]]
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue  # damaged, or of another program
-    of_loader = [one for one in found if unnumbered(one.loader) == unnumbered(loader)]
-    return sorted(of_loader, key=lambda change: change.step)

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace import _core, mindspore_files
 from headrace.errors import Error, UsageError
@@ -41,8 +41,7 @@ def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[Ran
         return []
     segments = _core.find_segments(str(run))
     if not segments and not _core.missing_recordings(str(run)):
-        ranks = mindspore_files.ranks(run)[:_MAX_COMPARED]
-        return [_wait_in(rank, mindspore_files.profile_json(run, rank, is_compared=False)) for rank in ranks]
+        return [_wait_in(rank, of) for rank, of in mindspore_files.profiles(run, _MAX_COMPARED)]
     return ranks_in(((one["path"], one["rank"]) for one in segments), str(run), loader)
 
 
@@ -57,18 +56,18 @@ def ranks_in(segments: Iterable[tuple[str, int]], run: str, loader: str | None =
     if entries and not found:
         names = sorted({entry["name"] for _, entry in entries})
         raise UsageError(f"no loader {loader!r} on any rank; there are {', '.join(map(repr, names))}")
-    return [_wait_in(rank, _core.segment_profile_json(*place)) for rank, place in sorted(found.items())]
+    profiles = {rank: json.loads(_core.segment_profile_json(*place)) for rank, place in sorted(found.items())}
+    return [_wait_in(rank, profile) for rank, profile in profiles.items()]
 
 
-def _wait_in(rank: int, profile_json: str) -> RankWait:
-    profile = json.loads(profile_json)
+def _wait_in(rank: int, profile: dict[str, Any]) -> RankWait:
     sink = profile["sink"]
     return RankWait(
         rank,
         profile["loader"],
         profile["elapsed_s"],
-        sink["wait_share"] or 0,
-        sink["starved_share"] or 0,
+        sink.get("wait_share") or 0,
+        sink.get("starved_share") or 0,
         "batches_from" in profile["settings"],
     )
 

@@ -347,7 +347,7 @@ def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
     session = handle.session
     image = _image_of(session)
     if image is not None:
-        from headrace.results.load import with_run_files
+        from headrace.results.run_files import with_run_files
 
         profile_json = with_run_files(profile_json, session.run, image)
     return Report(profile_json, segments=segments_of(session))

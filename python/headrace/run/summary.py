@@ -16,9 +16,10 @@ from headrace.common.folder_files import replace_file
 from headrace.common.messages import say, write
 from headrace.common.plain import error_line, plain, typed_error_line
 from headrace.errors import Error
-from headrace.results.load import in_order, same_loader, with_run_files
+from headrace.results.load import in_order, same_loader
 from headrace.results.ranks import RankWait, most_starving, ranks_in, why_this_one
 from headrace.results.report import Report
+from headrace.results.run_files import with_run_files
 from headrace.run.folder import RunFolder
 from headrace.traces.table_text import seconds
 

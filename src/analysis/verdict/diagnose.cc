@@ -376,7 +376,7 @@ void add_memory(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
-/// A prediction beside other processes takes them to go on as they did: how the first change is measured beside them.
+/// A prediction holds while other processes go on as they did, so the first change comes with a way to measure it.
 void add_how_to_measure(const Case& facts, Diagnosis& diagnosis) {
   const profile::Host& host = facts.profile.host;
   const auto first = std::find_if(diagnosis.advice.begin(), diagnosis.advice.end(),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from mapped_futures import MAPPED
 from stored_reports import StoredReports
 
 FAILING_LOAD = """\
@@ -35,20 +36,6 @@ WINDOW = (
     print(got == [each for each in range(292) if each not in (7, 200)], failed, type(pending[0]) is Future)
 """
 )
-
-MAPPED = """
-    import time
-    from concurrent.futures import ThreadPoolExecutor
-    def load(number):
-        time.sleep(0.02)
-        return number
-    with ThreadPoolExecutor(2) as pool:
-        got = []
-        for item in pool.map(load, range(300)):
-            got.append(item)
-            time.sleep(0.003)
-    print(got == list(range(300)))
-"""
 
 
 def of_run(scripts: Any, tmp_path: Path, script: str, prints: bytes) -> hr.Report:

@@ -31,7 +31,7 @@ _MIN = 4
 _MIN_ANEW = 3
 #: Share of a loop's time that its batches may take, as in a verdict.
 _HEALTHY = 0.05
-#: What n samples did not see takes less than 3 / n of the time, in 95 of 100 cases (the rule of three).
+#: The rule of three: a place that n samples never saw takes less than 3 / n of the time, in 95 of 100 cases.
 _UNSEEN = 3
 #: Names of functions that make batches. Samples do not show whose result the step takes, so a name is what
 #: separates ``get_batch`` from ``log_metrics`` or ``augment``.
