@@ -8,9 +8,6 @@
 
 namespace headrace::analysis {
 
-/// Simulated runs have a little noise: a number of workers within this of the best one is as good, and the fewest take
-/// the least memory.
-inline constexpr double kAsGood = 1.02;
 /// Each operator is simulated, in milliseconds; with more of them a verdict would take seconds.
 inline constexpr std::size_t kMaxOperators = 32;
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "../read/numbers.h"
 #include "headrace/analysis/queue_words.h"
@@ -14,6 +13,7 @@
 #include "headrace/analysis/read/thresholds.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "headrace/analysis/words.h"
+#include "search.h"
 
 namespace headrace::analysis {
 namespace {
@@ -22,10 +22,6 @@ namespace {
 constexpr int kWorkersWithoutDoubt = 16;
 /// A buffer is made this many times as long at most.
 constexpr int kLongestBuffer = 32;
-/// Like kAsGood. A worker process takes memory, so fewer of them are as good from further away.
-constexpr double kAsGoodProcesses = 1.05;
-/// One process more in place of threads must shorten the step to this part of it.
-constexpr double kWorthAProcess = 0.97;
 /// Share of the cores used by this run and others above which none is left.
 constexpr double kCoresTaken = 0.9;
 
@@ -33,43 +29,6 @@ constexpr double kCoresTaken = 0.9;
 bool cores_taken(const profile::Host& host) {
   return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= kCoresTaken;
 }
-
-/// Numbers of workers in a row that gain nothing more: the ones after them will not either.
-constexpr int kFlat = 3;
-
-/// What `to` workers are predicted to give, asked once for each number.
-class WorkersPredicted {
- public:
-  WorkersPredicted(const Predictor& predictor, int index) : predictor_(predictor), index_(index) {}
-
-  const Prediction& operator()(int to) {
-    const auto known = known_.find(to);
-    if (known != known_.end()) return known->second;
-    return known_[to] = predictor_.predict({{Change::Kind::kWorkers, index_, to, 1}});
-  }
-
-  /// The fewest workers after `now`, `most` at most, that give what more of them would, but for `as_good`.
-  int enough(int now, int most, double as_good) {
-    double best_s = (*this)(now + 1).step_s;
-    int flat = 0;
-    for (int to = now + 2; to <= most && flat < kFlat; ++to) {
-      if (!(*this)(to).known) {
-        most = to - 1;  // nothing is said beyond
-        break;
-      }
-      flat = (*this)(to).step_s < 0.99 * best_s ? 0 : flat + 1;
-      best_s = std::min(best_s, (*this)(to).step_s);
-    }
-    int to = now + 1;
-    while (to < most && (*this)(to).step_s > as_good * best_s) ++to;
-    return to;
-  }
-
- private:
-  const Predictor& predictor_;
-  int index_;
-  std::map<int, Prediction> known_;
-};
 
 /// A queue whose length the user can change: in a framework's loader those that a parameter sets.
 bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProfile& queue) {
@@ -92,12 +51,6 @@ profile::Parameter parameter_that_widens(const profile::OperatorProfile& op,
 }
 
 }  // namespace
-
-bool worth_it(double step_s, const Prediction& prediction) {
-  if (!prediction.known) return true;
-  const double likely_high = 0.5 * (prediction.step_s + prediction.high_s);
-  return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
-}
 
 void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
   std::erase_if(advice, [step_s](const Advice& each) {
@@ -164,16 +117,10 @@ Advice with_prediction(Advice advice, double step_s, const Prediction& predictio
 
 Advice advise_processes(const Predictor& predictor, int index) {
   const profile::Profile& profile = predictor.profile();
-  const int cores = std::max(1, profile.host.cores);
-  int processes = 1;
-  Prediction best;
-  for (int to = 1; to <= cores; ++to) {
-    const Prediction then = predictor.predict({{Change::Kind::kProcesses, index, to, 1}});
-    if (to == 1 || then.step_s < kWorthAProcess * best.step_s) {
-      best = then;
-      processes = to;
-    }
-  }
+  const std::optional<Choice> found =
+      cheapest(predictor, numbers(1, std::max(1, profile.host.cores)),
+               [&](int to) { return std::vector<Change>{{Change::Kind::kProcesses, index, to, 1}}; });
+  const int processes = found ? found->value : 1;
   Advice advice;
   advice.text = "run " + profile.operators[static_cast<std::size_t>(index)].name + " in " +
                 (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
@@ -182,7 +129,7 @@ Advice advise_processes(const Predictor& predictor, int index) {
   const ExecutorValues values = executor_values(profile, advice.parameter);
   advice.from = values.from;
   advice.to = values.to;
-  return with_prediction(std::move(advice), profile.sink.step_s, best);
+  return found ? with_prediction(std::move(advice), profile.sink.step_s, found->then) : advice;
 }
 
 std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
@@ -198,7 +145,6 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const profile::Parameter widens = parameter_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
   const double limit = std::min<double>(widens.max.value_or(kMaxAdvisedWorkers), kMaxAdvisedWorkers);
-  WorkersPredicted predicted(predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   // Processes that compute all the time share the cores; beyond them they only take memory.
@@ -206,22 +152,24 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostlyComputes;
   if (loader && cores > 0 && needs_cores) most = std::min(most, cores);
   if (most <= now) return rows;
-  const int enough = predicted.enough(now, most, loader ? kAsGoodProcesses : kAsGood);
+  const auto with = [&](int to) { return std::vector<Change>{{Change::Kind::kWorkers, index, to, 1}}; };
+  const std::optional<Choice> enough = cheapest(predictor, numbers(now + 1, most), with);
+  const Prediction one_more = predictor.predict(with(now + 1));
   const double step_s = profile.sink.step_s;
-  const auto row = [&](int to) {
+  const auto row = [&](int to, const Prediction& then) {
     Advice advice;
     advice.parameter = widens.parameter;
     advice.from = now;
     advice.to = to;
-    advice.changes = {{Change::Kind::kWorkers, index, to, 1}};
+    advice.changes = with(to);
     advice.text =
         loader ? workers_sentence(*loader, to)
                : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
     if (peer_share(op) >= StorageThresholds{}.waits_share)
       advice.text += "; if what answers serves several at once";
-    return with_prediction(std::move(advice), step_s, predicted(to));
+    return with_prediction(std::move(advice), step_s, then);
   };
-  if (!predicted(now + 1).known) {
+  if (!enough) {
     // Work that needs a core finds none, so a worker more gains nothing.
     if (needs_cores && cores_taken(profile.host)) return rows;
     // Of threads that share an interpreter lock, processes may be predicted all the same.
@@ -229,14 +177,14 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
       Advice processes = advise_processes(predictor, index);
       if (processes.predicted_step_s) return {std::move(processes)};
     }
-    Advice advice = row(now + 1);
-    advice.text += std::string(kGainUnknown) + predicted(now + 1).why_not;
+    Advice advice = row(now + 1, one_more);
+    advice.text += std::string(kGainUnknown) + one_more.why_not;
     rows.push_back(std::move(advice));
     return rows;
   }
-  if (!worth_it(step_s, predicted(enough))) return rows;
-  rows.push_back(row(enough));
-  if (enough > now + 1 && worth_it(step_s, predicted(now + 1))) rows.push_back(row(now + 1));
+  if (!worth_it(step_s, enough->then)) return rows;
+  rows.push_back(row(enough->value, enough->then));
+  if (enough->value > now + 1 && worth_it(step_s, one_more)) rows.push_back(row(now + 1, one_more));
   return rows;
 }
 
@@ -264,13 +212,8 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
     }
     return all;
   };
-  const double best_s = predictor.predict(changes(kLongestBuffer)).step_s;
-  int factor = 2;
-  while (factor < kLongestBuffer &&
-         step_s - predictor.predict(changes(factor)).step_s < kGainKept * (step_s - best_s)) {
-    factor *= 2;
-  }
-  const Prediction prediction = predictor.predict(changes(factor));
+  const std::optional<Choice> enough = cheapest(predictor, doubled(2, kLongestBuffer), changes);
+  const int factor = enough ? enough->value : 2;
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
     const profile::Parameter* parameter = queue.parameters.empty() ? nullptr : &queue.parameters.front();
@@ -287,7 +230,7 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
     advice.changes = {change};
     advice.text = "make " + in_a_sentence(queue) + " hold " + as_written(change.to) + " " + queue.unit;
     if (path.size() > 1) advice.text += " (predicted with all queues from here to the training loop)";
-    rows.push_back(with_prediction(std::move(advice), step_s, prediction));
+    rows.push_back(with_prediction(std::move(advice), step_s, enough ? enough->then : Prediction{}));
   }
   // The queue before the training loop first: it helps most where only one is changed.
   std::reverse(rows.begin(), rows.end());

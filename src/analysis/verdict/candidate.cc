@@ -4,14 +4,12 @@
 #include <vector>
 
 #include "../read/numbers.h"
+#include "search.h"
 
 namespace headrace::analysis {
 namespace {
 
 using enum profile::OperatorKind;
-
-/// Share of the largest gain: nearer than simulations of two recordings of one pipeline are to each other.
-constexpr double kTies = 0.93;
 
 /// Finished batches pass through it on their way to the training loop. (The hand-off of a pipeline's map to its
 /// worker processes is work of the map's threads.)
@@ -34,14 +32,15 @@ bool may_limit(const Case& facts, int op) {
 /// The operator whose absence gains most. Where several gain nearly as much: the one that the queues name, else the
 /// largest demand.
 int by_absence(const Case& facts) {
-  double most = 0;
+  const auto without_s = [&](int op) { return facts.interventions.without_s[static_cast<std::size_t>(op)]; };
+  double shortest_s = facts.interventions.as_is_s;
   std::vector<int> gaining;
   for (int op = 0; static_cast<std::size_t>(op) < facts.profile.operators.size(); ++op) {
     if (!facts.interventions.gains(op) || !may_limit(facts, op)) continue;
     gaining.push_back(op);
-    most = std::max(most, facts.interventions.gain(op));
+    shortest_s = std::min(shortest_s, without_s(op));
   }
-  std::erase_if(gaining, [&](int op) { return facts.interventions.gain(op) < kTies * most; });
+  std::erase_if(gaining, [&](int op) { return !as_short(without_s(op), shortest_s); });
   if (gaining.empty()) return -1;
   if (contains(gaining, facts.queues.op)) return facts.queues.op;
   const std::vector<double> demands = own_demands(facts.profile);
@@ -89,8 +88,7 @@ int candidate_of(const Case& facts) {
   const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
   if (makers_unknown && !facts.gate.handoff_only) return -1;
   const int op = by_absence(facts);
-  if (op >= 0) return op;
-  return facts.gate.loop_waits_for_core ? operator_with_most_cpu(facts.profile) : by_demand(facts);
+  return op >= 0 ? op : by_demand(facts);
 }
 
 }  // namespace

@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "../read/numbers.h"
+#include "search.h"
 
 namespace headrace::analysis {
 namespace {
-
-/// Simulations of one run that begin at other places of its record differ by this.
-constexpr double kRepeats = 0.01;
 
 int more_of(const profile::OperatorProfile& op) noexcept {
   constexpr int kMax = 1 << 20;
@@ -28,7 +26,7 @@ double Interventions::gain(int op) const noexcept {
   return gain_of(without_s[static_cast<std::size_t>(op)]);
 }
 
-bool Interventions::gains(int op) const noexcept { return gain(op) > kRepeats; }
+bool Interventions::gains(int op) const noexcept { return gain(op) > kNoise; }
 
 Interventions try_interventions(const Predictor& predictor) {
   const profile::Profile& profile = predictor.profile();

@@ -1,22 +1,17 @@
 #include "headrace/analysis/verdict/loader_advice.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "../read/numbers.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/words.h"
+#include "search.h"
 
 namespace headrace::analysis {
 namespace {
 
 using profile::Quantity;
-
-/// As much as before: the simulation repeats itself to this.
-constexpr double kAsMuch = 1.01;
-/// Above this, every number is not tried: powers of two are.
-constexpr int kTriedOneByOne = 16;
 
 Advice change_of(const profile::LoaderParameter& parameter, ParameterValue to, std::string text) {
   Advice advice;
@@ -39,18 +34,15 @@ std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& pre
   const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* window = loader.parameter(Quantity::window);
   if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMaxBuffered) return std::nullopt;
-  const double step_s = profile.sink.step_s;
-  const auto predicted = [&](int to) { return predictor.predict({{Change::Kind::kWindow, 0, to, 1}}); };
+  const auto with = [](int to) { return std::vector<Change>{{Change::Kind::kWindow, 0, to, 1}}; };
   const int longest = std::min(kMaxBuffered, 16 * loader.per_worker);
-  const double gain_s = step_s - predicted(longest).step_s;
-  int to = 2 * loader.per_worker;
-  while (to < longest && step_s - predicted(to).step_s < kGainKept * gain_s) to *= 2;
-  to = std::min(to, longest);
+  const std::optional<Choice> enough = cheapest(predictor, doubled(2 * loader.per_worker, longest), with);
+  const int to = enough ? enough->value : 2 * loader.per_worker;
   Advice advice = change_of(*window, to,
                             "keep up to " + as_written(static_cast<double>(to) * loader.workers) +
                                 " batches ready (" + as_written(to) + " per worker)");
-  advice.changes = {{Change::Kind::kWindow, 0, to, 1}};
-  return if_worth_it(std::move(advice), step_s, predicted(to));
+  advice.changes = with(to);
+  return if_worth_it(std::move(advice), profile.sink.step_s, enough ? enough->then : Prediction{});
 }
 
 std::optional<Advice> advise_any_order(const Loader& loader, const Predictor& predictor) {
@@ -66,28 +58,16 @@ std::optional<Advice> advise_fewer_workers(const Loader& loader, const Predictor
   const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
   if (workers == nullptr || loader.workers < 1 || loader.in_workers.empty()) return std::nullopt;
-  const auto predicted = [&](int to) {
-    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+  const auto with = [&](int to) {
+    return std::vector<Change>{{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}};
   };
   const double step_s = profile.sink.step_s;
   const double work_s = work_per_batch_s(profile, loader);
   const bool cheap = work_s < step_s - profile.sink.compute_s;
-  std::map<int, Prediction> tried;
-  double best_s = step_s;
-  for (int to = 0; to < loader.workers; to = to < kTriedOneByOne ? to + 1 : 2 * to) {
-    Prediction then = predicted(to);
-    // Without a number, only what was measured speaks for it: making a batch takes less than waiting for it.
-    if (!then.known && (to > 0 || !cheap)) return std::nullopt;
-    if (then.known) best_s = std::min(best_s, then.step_s);
-    const bool known = then.known;
-    tried.emplace(to, std::move(then));
-    if (!known) break;
-  }
-  const auto fewest = std::find_if(tried.begin(), tried.end(), [&](const auto& each) {
-    return !each.second.known || each.second.step_s <= kAsGood * best_s;
-  });
-  if (fewest == tried.end()) return std::nullopt;
-  const int to = fewest->first;
+  const std::optional<Choice> fewest = cheapest(predictor, numbers(0, loader.workers), with);
+  // Without a number, only what was measured speaks for it: making a batch takes less than waiting for it.
+  if (fewest ? fewest->value == loader.workers : !cheap) return std::nullopt;
+  const int to = fewest ? fewest->value : 0;
   const std::string instead = " instead of " + as_written(loader.workers);
   std::string text = "load in " + counted(to, "worker") + instead +
                      ": batches are made in time, and each worker takes time on the cores";
@@ -96,8 +76,8 @@ std::optional<Advice> advise_fewer_workers(const Loader& loader, const Predictor
            (cheap ? ", less than handing it over" : ", and the workers take cores from the training step");
   }
   Advice advice = change_of(*workers, to, std::move(text));
-  advice.changes = {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}};
-  return if_worth_it(std::move(advice), step_s, fewest->second);
+  advice.changes = with(to);
+  return if_worth_it(std::move(advice), step_s, fewest ? fewest->then : Prediction{});
 }
 
 std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predictor& predictor) {
@@ -106,12 +86,10 @@ std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predic
   const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
   if (workers == nullptr || cores < 1 || loader.workers <= cores || loader.in_workers.empty())
     return std::nullopt;
-  const auto predicted = [&](int to) {
-    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
-  };
-  const Prediction now = predicted(loader.workers);
-  const Prediction then = predicted(cores);
-  if (!now.known || !then.known || then.step_s > kAsMuch * now.step_s) return std::nullopt;
+  const std::optional<Choice> found = cheapest(predictor, {cores, loader.workers}, [&](int to) {
+    return std::vector<Change>{{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}};
+  });
+  if (!found || found->value != cores) return std::nullopt;
   // It saves memory, not time: there is no step to predict.
   return change_of(*workers, cores,
                    counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +

@@ -13,6 +13,7 @@
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "headrace/analysis/verdict/parameters.h"
 #include "headrace/analysis/words.h"
+#include "search.h"
 
 namespace headrace::analysis {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 constexpr std::size_t kLongestPlan = 3;
 /// Less is within what a prediction is off by.
 constexpr double kGains = 1.1;
-/// Step over the best value's step up to which a value is as good; the smallest such value is advised.
-constexpr double kAsGoodValue = 1.03;
 
 struct Candidate {
   const Parameter* parameter = nullptr;
@@ -83,8 +82,6 @@ std::string sentence_of(const profile::Profile& profile, const Parameter& parame
   }
 }
 
-bool same_thing(const Change& a, const Change& b) { return a.kind == b.kind && a.index == b.index; }
-
 class Search {
  public:
   explicit Search(const Predictor& predictor)
@@ -97,7 +94,7 @@ class Search {
     std::optional<Candidate> best;
     for (const Parameter& parameter : parameters_) {
       std::optional<Candidate> here = best_value(parameter, base);
-      if (here && (!best || kAsGoodValue * here->then.step_s < best->then.step_s)) best = std::move(here);
+      if (here && (!best || !as_short(best->then.step_s, here->then.step_s))) best = std::move(here);
     }
     const bool gains = best && step_s >= kGains * best->then.step_s;
     return gains ? best : std::nullopt;
@@ -105,24 +102,17 @@ class Search {
 
  private:
   std::optional<Candidate> best_value(const Parameter& parameter, const std::vector<Change>& base) const {
-    std::vector<Candidate> tried;
-    for (int value : values_of(profile_, parameter)) {
-      Change change{parameter.kind, parameter.index, value, 1};
-      if (std::any_of(base.begin(), base.end(),
-                      [&](const Change& each) { return same_thing(each, change); })) {
-        return std::nullopt;
-      }
+    const bool is_changed = std::any_of(base.begin(), base.end(), [&](const Change& each) {
+      return each.kind == parameter.kind && each.index == parameter.index;
+    });
+    if (is_changed) return std::nullopt;
+    std::optional<Choice> found = cheapest(predictor_, values_of(profile_, parameter), [&](int value) {
       std::vector<Change> changes = base;
-      changes.push_back(change);
-      Prediction then = predictor_.predict(changes);
-      if (!then.known) return std::nullopt;
-      tried.push_back({&parameter, change, std::move(then)});
-    }
-    if (tried.empty()) return std::nullopt;
-    const auto faster = [](const Candidate& a, const Candidate& b) { return a.then.step_s < b.then.step_s; };
-    const double best_s = std::min_element(tried.begin(), tried.end(), faster)->then.step_s;
-    return *std::find_if(tried.begin(), tried.end(),
-                         [&](const Candidate& each) { return each.then.step_s <= kAsGoodValue * best_s; });
+      changes.push_back({parameter.kind, parameter.index, value, 1});
+      return changes;
+    });
+    if (!found) return std::nullopt;
+    return Candidate{&parameter, {parameter.kind, parameter.index, found->value, 1}, std::move(found->then)};
   }
 
   const profile::Profile& profile_;

@@ -14,16 +14,10 @@ namespace headrace::analysis {
 /// Workers that are tried at most, and batches that are kept ready.
 inline constexpr int kMaxAdvisedWorkers = 64;
 inline constexpr int kMaxBuffered = 64;
-/// Share of what the longest buffers gain: the shortest that give so much are advised. The rest would cost twice the
-/// memory each time.
-inline constexpr double kGainKept = 0.85;
 
 /// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the
 /// predictor abstains.
 Advice with_prediction(Advice advice, double step_s, const Prediction& prediction);
-
-/// Not known, or gains more than half of its interval: with less, the change may as well do nothing.
-bool worth_it(double step_s, const Prediction& prediction);
 
 /// Leaves out what is predicted to shorten the step by less than 5 %: that is within what runs differ by.
 void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../copy_ahead.h"
+#include "../search.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "sentences.h"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../../handoff_costs.h"
+#include "../search.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -39,14 +40,12 @@ Advice with_workers(const Case& facts, const profile::Parameter& parameter, doub
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
   const int fewest = std::max(1, static_cast<int>(parameter.min.value_or(1)));
   const double most = parameter.max.value_or(kMaxAdvisedWorkers);
-  int workers = std::max(fewest, static_cast<int>(std::min(needed, most)));
-  Prediction prediction = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, workers, 1}});
-  for (int fewer = workers - 1; fewer >= fewest; --fewer) {
-    const Prediction then = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
-    if (then.step_s > 1.02 * prediction.step_s) break;
-    prediction = then;
-    workers = fewer;
-  }
+  const int enough = std::max(fewest, static_cast<int>(std::min(needed, most)));
+  const auto with = [&](int to) {
+    return std::vector<Change>{{Change::Kind::kWorkers, facts.candidate, to, 1}};
+  };
+  const std::optional<Choice> found = cheapest(facts.predictor, numbers(fewest, enough), with);
+  const int workers = found ? found->value : enough;
   Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
   advice.parameter = parameter.parameter;
   advice.from = static_cast<std::int64_t>(parameter.value);
@@ -54,8 +53,8 @@ Advice with_workers(const Case& facts, const profile::Parameter& parameter, doub
   const profile::LoaderParameter* written = parameter_of(facts.profile, profile::Quantity::workers);
   if (written != nullptr && written->name == parameter.parameter) advice.from = written->value;
   advice.to = workers;
-  advice.changes = {{Change::Kind::kWorkers, facts.candidate, workers, 1}};
-  return with_prediction(std::move(advice), facts.gate.step_s, prediction);
+  advice.changes = with(workers);
+  return found ? with_prediction(std::move(advice), facts.gate.step_s, found->then) : advice;
 }
 
 /// A loader with workers, and what finishes their batches in the loop.
