@@ -89,8 +89,8 @@ bool loses(const RemoteReads& reads, double number, double share, const RemoteTh
 
 }  // namespace
 
-bool reads_remotely(const profile::OperatorProfile& op, const RemoteThresholds& thresholds) {
-  return op.remote && ratio(waits_s(*op.remote), op.busy_s) >= thresholds.waits_share;
+bool reads_remotely(const profile::OperatorProfile& op) {
+  return op.remote && ratio(waits_s(*op.remote), op.busy_s) >= kMostOf;
 }
 
 RemoteReads remote_reads(const profile::Profile& profile, int index, const RemoteThresholds& thresholds) {
@@ -116,7 +116,7 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   const bool known = load_varied(trend, thresholds) && is_exact(trend, thresholds);
   const double of_means = (transfers ? exponent_of_means(remote) : std::nullopt).value_or(HUGE_VAL);
   if (known) reads.load_exponent = std::min(trend->slope, of_means);
-  if (reads.waits_share < thresholds.waits_share) return reads;
+  if (reads.waits_share < kMostOf) return reads;
   const bool full = (grows(trend, thresholds) && of_means >= kOfMeans * thresholds.load_exponent) ||
                     waits_in_queue(remote, thresholds);
   reads.limit_known = full || known || (!transfers && is_exact(remote.answer_by_pause, thresholds));

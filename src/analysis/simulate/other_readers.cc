@@ -12,12 +12,13 @@
 namespace headrace::analysis {
 namespace {
 
-/// On what others may share: storage, a lock, a peer that answers.
+/// Share of an operator's time in waits for what others may share (storage, a lock, a peer that answers), from which on
+/// another number of readers may change how long they take.
+constexpr double kShared = 0.3;
+
 bool waits_for_shared(const profile::OperatorProfile& op) {
-  const StorageThresholds thresholds;
-  return ratio(op.storage_wait_s.value_or(0), op.busy_s) >= thresholds.waits_share ||
-         reads_remotely(op, RemoteThresholds{}) || peer_share(op) >= thresholds.waits_share ||
-         lock_share(op) >= thresholds.lock_share;
+  const double shares = ratio(op.storage_wait_s.value_or(0), op.busy_s) + peer_share(op) + lock_share(op);
+  return shares >= kShared || reads_remotely(op);
 }
 
 /// Of a loader, all operators in its workers move with their number.

@@ -165,8 +165,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
     advice.text =
         loader ? workers_sentence(*loader, to)
                : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
-    if (peer_share(op) >= StorageThresholds{}.waits_share)
-      advice.text += "; if what answers serves several at once";
+    if (peer_share(op) >= kMostOf) advice.text += "; if what answers serves several at once";
     return with_prediction(std::move(advice), step_s, then);
   };
   if (!enough) {

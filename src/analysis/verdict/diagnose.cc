@@ -553,9 +553,17 @@ double Case::spread_per_batch() const noexcept {
 bool Case::rate_bound() const noexcept {
   const RateThresholds& rate = thresholds.rate;
   if (!intermittent && interventions.gains(candidate))
-    return interventions.gain_of_evenness() < rate.explained * interventions.gain_of_all();
+    return interventions.gain_of_evenness() < kMostOf * interventions.gain_of_all();
   return pressure >= rate.too_slow ||
          (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
+}
+
+bool Case::held_up_by(double share) const {
+  if (share <= 0) return false;
+  const Change shorter{Change::Kind::kService, candidate, 1, 1 - std::min(share, 1.0)};
+  const Prediction then = interventions.gains(candidate) ? predictor.predict({shorter}) : Prediction{};
+  if (!then.known) return share >= kMostOf;
+  return interventions.gain_of(then.step_s) >= kMostOf * interventions.gain(candidate);
 }
 
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {

@@ -51,7 +51,7 @@ bool is_intervention(const profile::Profile& profile, const std::vector<Change>&
   return std::all_of(changes.begin(), changes.end(), [&](const Change& change) {
     switch (change.kind) {
       case Change::Kind::kService:
-        return change.factor == 0;
+        return change.factor < 1;
       case Change::Kind::kWorkers: {
         const auto at = static_cast<std::size_t>(change.index);
         return at < profile.operators.size() && change.to == more_of(profile.operators[at]);

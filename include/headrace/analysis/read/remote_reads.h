@@ -41,7 +41,7 @@ struct RemoteReads {
 RemoteReads remote_reads(const profile::Profile& profile, int op, const RemoteThresholds& thresholds);
 
 /// A good part of its time goes into requests.
-bool reads_remotely(const profile::OperatorProfile& op, const RemoteThresholds& thresholds);
+bool reads_remotely(const profile::OperatorProfile& op);
 
 /// Whether more readers of operator `op` may gain something, as far as its requests tell.
 bool serves_more_readers(const profile::Profile& profile, int op);

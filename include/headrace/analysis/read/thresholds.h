@@ -10,6 +10,9 @@
 
 namespace headrace::analysis {
 
+/// A part is the reason for a whole, a wait or a gain, from this share of it on.
+inline constexpr double kMostOf = 0.5;
+
 /// Does the input cost the loop anything?
 struct GateThresholds {
   double fewest_steps = 8;   ///< steady steps; with fewer, one odd step is more than an eighth of the mean
@@ -74,7 +77,6 @@ struct CandidateThresholds {
 /// Is the candidate's rate too low, or do its times only vary?
 struct RateThresholds {
   double too_slow = 1.12;  ///< demand / compute; above it the rate is too low, whatever the spread
-  double explained = 0.5;  ///< of what an input without cost gains, by even times
   /// Standard deviation / mean per batch; above it, buffers may be what is short. Stages that the benchmark
   /// draws as even have 0.14 at most (uniform, +-25 %).
   double varies = 0.25;
@@ -103,7 +105,6 @@ struct PhaseThresholds {
 struct TailThresholds {
   double most_items = 0.15;    ///< share of the items
   double most_between = 0.08;  ///< share of the items that are neither usual nor slow
-  double explains = 0.5;       ///< of the starved time, by the time in slow items
   double waits = 0.8;  ///< for a core or the interpreter lock / what the slow items take more than usual ones
 };
 
@@ -122,18 +123,8 @@ struct CpuThresholds {
   double throttled_share = 0.1;  ///< stopped by the quota
 };
 
-/// Does the operator wait for storage?
-struct StorageThresholds {
-  /// Share of its busy time in uninterruptible sleep. Work on cached files has 0.00 to 0.02 (measured).
-  double waits_share = 0.3;
-  /// The same in functions that acquire a lock which workers share. A lock that is free takes microseconds.
-  double lock_share = 0.2;
-};
-
 /// Does the operator wait for a remote service, and would the service serve more readers?
 struct RemoteThresholds {
-  /// Share of its busy time in requests and in the pauses after refused ones.
-  double waits_share = 0.5;
   /// Of the requests: refused because of load, failed in the service, or without a whole answer. One in a hundred
   /// costs little.
   double refused_share = 0.05;
@@ -152,6 +143,11 @@ struct RemoteThresholds {
   double cold_ratio = 1.5;
 };
 
+/// Do workers queue for one lock? More of them would make the queue longer, so less than most of their time decides it.
+struct SharedLockThresholds {
+  double lock_share = 0.2;  ///< of its busy time, acquiring; a lock that is free takes microseconds
+};
+
 /// Do worker processes and the threads of their libraries exceed the cores?
 struct OversubscribedThresholds {
   double elsewhere_share = 0.3;   ///< of their CPU time, in threads that run no operator
@@ -168,11 +164,6 @@ struct PinnedThresholds {
 /// Is memory short?
 struct MemoryThresholds {
   double pressure_share = 0.1;  ///< of the time, some task waited for memory; 0.00 where it suffices
-};
-
-/// Does Python's garbage collector stop it?
-struct CollectionThresholds {
-  double busy_share = 0.2;  ///< of the busy time of the operator's threads
 };
 
 /// Do some workers of a stream have less data than others?
@@ -224,12 +215,11 @@ struct Thresholds {
   TailThresholds tail;
   WorkerThresholds worker;
   CpuThresholds cpu;
-  StorageThresholds storage;
   RemoteThresholds remote;
+  SharedLockThresholds shared_lock;
   OversubscribedThresholds oversubscribed;
   PinnedThresholds pinned;
   MemoryThresholds memory;
-  CollectionThresholds collection;
   ShardThresholds shards;
   RiskThresholds risk;
   StartupThresholds startup;

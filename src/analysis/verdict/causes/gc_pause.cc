@@ -17,7 +17,7 @@ std::optional<Finding> judge_gc_pause(const Case& facts) {
     for (int i : segment->operators) busy_s += facts.profile.operators[static_cast<std::size_t>(i)].busy_s;
   }
   const double share = std::min(1.0, ratio(gc_s, busy_s));
-  if (share < facts.thresholds.collection.busy_share) return std::nullopt;
+  if (!facts.held_up_by(share)) return std::nullopt;
   Finding finding;
   finding.headline = "Python's garbage collector stops " + op.name;
   finding.evidence =

@@ -146,7 +146,7 @@ std::optional<Finding> judge_remote_storage(const Case& facts) {
   if (facts.lock.contended && facts.gate.starved_share < facts.thresholds.gate.starved_share)
     return std::nullopt;
   const RemoteReads reads = remote_reads(facts.profile, facts.candidate, facts.thresholds.remote);
-  if (reads.limit == RemoteLimit::kNone) return std::nullopt;
+  if (reads.limit == RemoteLimit::kNone || !facts.held_up_by(reads.waits_share)) return std::nullopt;
   Finding finding;
   finding.evidence = evidence_of(facts, reads);
   switch (reads.limit) {

@@ -8,7 +8,7 @@ namespace headrace::analysis {
 std::optional<Finding> judge_shared_resource(const Case& facts) {
   if (facts.candidate < 0 || facts.op().workers < 2) return std::nullopt;
   const double waits = lock_share(facts.op());
-  if (waits < facts.thresholds.storage.lock_share) return std::nullopt;
+  if (waits < facts.thresholds.shared_lock.lock_share) return std::nullopt;
   // A worker that joins threads of its own acquires a lock too, but none that the workers share.
   if (worker_processes(facts.profile).elsewhere_share() >= facts.thresholds.oversubscribed.elsewhere_share)
     return std::nullopt;

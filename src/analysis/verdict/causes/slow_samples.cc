@@ -37,11 +37,10 @@ bool others_slow_them(const profile::OperatorProfile& op, const ServiceShape& sh
 
 /// Without them, the wait is mostly gone; where that cannot be simulated, the time in them comes to most of it.
 bool explain_the_wait(const Case& facts, const ServiceShape& shape, const Prediction& usual) {
-  const double explains = facts.thresholds.tail.explains;
   if (usual.known && facts.interventions.known())
-    return facts.interventions.gain_of(usual.step_s) >= explains * facts.interventions.gain_of_all();
+    return facts.interventions.gain_of(usual.step_s) >= kMostOf * facts.interventions.gain_of_all();
   const double slow_s = facts.op().demand_s * shape.tail_busy_share * facts.op().workers;
-  return slow_s >= explains * facts.gate.starved_share * facts.gate.step_s;
+  return slow_s >= kMostOf * facts.gate.starved_share * facts.gate.step_s;
 }
 
 }  // namespace

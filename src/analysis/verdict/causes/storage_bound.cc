@@ -90,7 +90,7 @@ std::optional<Finding> judge_storage_bound(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   if (!op.storage_wait_s || op.fidelity == profile::Fidelity::inclusive) return std::nullopt;
   const double waits = ratio(*op.storage_wait_s, op.busy_s);
-  if (waits < facts.thresholds.storage.waits_share) return std::nullopt;
+  if (!facts.held_up_by(waits)) return std::nullopt;
   const Reads reads = reads_of(op);
   Finding finding;
   finding.headline = op.name + " waits for storage";

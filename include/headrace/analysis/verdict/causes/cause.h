@@ -57,6 +57,9 @@ struct Case {
   /// Its rate, not its variance, is the limit: even times of everything would gain less than half of what an input
   /// without cost would. Where that cannot be simulated, it is slower than the sink, or never rests.
   bool rate_bound() const noexcept;
+  /// Without that share of the time of its items, the candidate would gain half of what it would if they took none.
+  /// Where neither can be simulated: half of its time.
+  bool held_up_by(double share) const;
 };
 
 /// What a cause says once its sign holds.
