@@ -57,6 +57,48 @@ def test_steps_that_are_long_now_and_then_are_a_sentence() -> None:
     assert any(" steps of " in each.says and "in the loop itself" in each.says for each in diagnosis.evidence)
 
 
+def test_two_long_evaluations_are_most_of_the_time() -> None:
+    loader = hr.wrap(numbers(150), name="numbers")
+    train(loader, 60)
+    assert loader.report().diagnosis.cause != "pauses"  # a third of the time
+    loader = hr.wrap(numbers(80), name="numbers")
+    train(loader, 30)
+    diagnosis = loader.report().diagnosis
+    assert diagnosis.cause == "pauses"
+    assert "in 2 steps the loop stops for" in diagnosis.summary
+    assert "in evaluate (test_pauses.py:" in diagnosis.summary
+
+
+def test_a_step_that_grows_is_said() -> None:
+    loader = hr.wrap(numbers(200), name="numbers")
+    for number, _ in enumerate(loader):
+        sleep(0.009 + number * 0.0003)
+    diagnosis = loader.report().diagnosis
+    assert diagnosis.kind == "not_input_bound"
+    assert "the training step is the limit, and it grows from" in diagnosis.summary
+
+
+def test_a_loader_that_is_made_anew_for_every_batch() -> None:
+    data = pytest.importorskip("torch.utils.data")
+
+    class Slow(data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 100
+
+        def __getitem__(self, index: int) -> int:
+            sleep(0.001)
+            return index
+
+    loader = hr.wrap(data.DataLoader(Slow(), batch_size=4, shuffle=True))
+    for _ in range(20):
+        next(iter(loader))
+        sleep(0.01)
+    report = loader.report()
+    assert report.diagnosis.summary == "the loop starts its loader anew for each of 20 batches"
+    assert "batches = iter(loader)" in report.diagnosis.advice[0].code
+    assert "persistent_workers" not in str(report)
+
+
 def test_an_even_loop_has_no_pauses() -> None:
     loader = hr.wrap(numbers(100), name="numbers")
     train(loader, 1000)

@@ -22,30 +22,45 @@ struct Swap {
   PyObject* timed;
 };
 
-/// A few batches early on, where a batch takes long enough for names of functions to mean something.
+/// A few batches early on, where a batch takes long enough for names of functions to mean something. One batch in many may
+/// do the work of all: while those that were followed take less than half of what a batch takes on average, others are
+/// followed, too.
 class SampledBatches {
  public:
   /// Around `fetch`, which returns a batch.
   template <class Fetch>
   PyObject* around(Fetch&& fetch) {
-    const bool samples = last_ns_ >= kLongEnough_ns && sample_.begin();
+    const bool samples = is_worth_following() && sample_.begin();
     const std::int64_t begun_ns = metrics::Clock::now_ns();
     PyObject* batch = fetch();
     last_ns_ = metrics::Clock::now_ns() - begun_ns;
-    if (samples) sample_.end();
+    all_ns_ += last_ns_;
+    if (samples) {
+      sample_.end();
+      ++followed_;
+    }
     ++seen_;
     return batch;
   }
-  bool enough() const noexcept { return seen_ >= kMaxBatches || sample_.elapsed_ns() >= kEnough_ns; }
+  bool enough() const noexcept { return seen_ >= kWatched; }
 
  private:
   static constexpr std::int64_t kLongEnough_ns = 2'000'000;
   static constexpr std::int64_t kEnough_ns = 100'000'000;
   static constexpr int kMaxBatches = 10;
+  static constexpr int kWatched = 256;
+
+  bool is_worth_following() const noexcept {
+    if (seen_ < kMaxBatches && sample_.elapsed_ns() < kEnough_ns) return last_ns_ >= kLongEnough_ns;
+    const bool followed_the_cheap = 2 * sample_.elapsed_ns() * seen_ < all_ns_ * followed_ || followed_ == 0;
+    return all_ns_ >= seen_ * kLongEnough_ns && followed_the_cheap;
+  }
 
   FunctionSample sample_;
   std::int64_t last_ns_ = 0;
+  std::int64_t all_ns_ = 0;
   int seen_ = 0;
+  int followed_ = 0;
 };
 
 struct TimedFetch {

@@ -330,6 +330,7 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
                         duration(facts.gate.device_lag_s) + " of " + duration(facts.gate.step_s) + ")";
   }
   if (const std::string others = held_up_by_others(facts); !others.empty()) diagnosis.summary = others;
+  if (const std::string growth = growing_steps(facts.profile); !growth.empty()) diagnosis.summary = growth;
   add_waiting_rank(facts, diagnosis);
   const auto [rule, finding] = find_cause(facts, false);
   if (rule != nullptr) {
@@ -489,6 +490,22 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.next_bottleneck = next_limit(facts, diagnosis);
 }
 
+/// next(iter(loader)) in the loop: what starting costs is all that the steps wait for.
+void conclude_one_batch_epochs(const profile::Profile& profile, Diagnosis& diagnosis) {
+  const auto epochs = static_cast<double>(profile.epochs);
+  const double started_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
+  diagnosis.summary = "the loop starts its loader anew for each of " + as_written(epochs) + " batches";
+  diagnosis.reason = "an epoch of one batch has no steady step; waiting for these batches took " +
+                     duration(started_s) + ", " + duration(started_s / epochs) + " each";
+  diagnosis.advice.push_back({});
+  diagnosis.advice.back().text =
+      "make one iterator before the loop and take the next batch from it in each step; next(iter(loader)) "
+      "draws a new "
+      "order and starts the workers for every batch";
+  diagnosis.advice.back().code =
+      "batches = iter(loader)\nfor step in range(steps):\n    batch = next(batches)";
+}
+
 /// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
 /// batches is what holds it up.
 void look_for_too_many_workers(Case& facts) {
@@ -581,6 +598,10 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
+    if (starts_for_every_batch(profile, thresholds.gate)) {
+      conclude_one_batch_epochs(profile, diagnosis);
+      return diagnosis;
+    }
     const bool timed = profile.sink.steps > 0 || (profile.queues.empty() && !profile.device);
     diagnosis.summary = not_begun(profile) ? "the loop over this loader has not begun"
                         : timed            ? "too short to judge"

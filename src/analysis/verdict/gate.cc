@@ -149,6 +149,11 @@ bool not_begun(const profile::Profile& profile) {
   return profile.sink.steps == 0 && profile.epochs == 0 && !recorded_without_steps(profile);
 }
 
+bool starts_for_every_batch(const profile::Profile& profile, const GateThresholds& thresholds) {
+  return static_cast<double>(profile.epochs) >= thresholds.fewest_steps &&
+         profile.sink.getnext_wait.count == 0 && profile.sink.steps <= profile.epochs;
+}
+
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                 const GateThresholds& thresholds) {
   const profile::SinkProfile& sink = profile.sink;

@@ -64,6 +64,32 @@ std::optional<LongSteps> long_steps(const profile::Profile& profile, const Pause
   return found;
 }
 
+std::string growing_steps(const profile::Profile& profile) {
+  constexpr std::size_t kParts = 4;
+  constexpr double kGrows = 2;  // less may be the data
+  const std::size_t length = profile.windows.size() / kParts;
+  if (length == 0) return "";
+  std::vector<double> means_s;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    double compute_s = 0;
+    double steps = 0;
+    for (std::size_t i = part * length; i < (part + 1) * length; ++i) {
+      compute_s += profile.windows[i].compute_s;
+      steps += static_cast<double>(profile.windows[i].steps);
+    }
+    means_s.push_back(ratio(compute_s, steps));
+  }
+  const bool grows = std::adjacent_find(means_s.begin(), means_s.end(), [](double before, double after) {
+                       return after < kWorthIt * before;
+                     }) == means_s.end();
+  if (!grows || means_s.front() <= 0 || means_s.back() < kGrows * means_s.front()) return "";
+  const std::string where = setting(profile, kPausesIn);
+  return "the training step is the limit, and it grows from " + duration(means_s.front()) + " to " +
+         duration(means_s.back()) +
+         (where.empty() ? ": look for what it adds to in every step (a list, a graph that a loss keeps)"
+                        : ", in " + where);
+}
+
 std::string in_words(const LongSteps& found) {
   const std::string apart = as_written(std::round(found.steps_apart));
   std::string often;

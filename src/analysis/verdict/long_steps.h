@@ -26,6 +26,9 @@ struct LongSteps {
 /// Empty where there are none, or more than a few: then they are no exceptions.
 std::optional<LongSteps> long_steps(const profile::Profile& profile, const PauseThresholds& thresholds);
 
+/// "the training step is the limit, and it grows: ..." where the loop's own compute grows over all of the run, from a step to
+/// at least twice as long a one; "" otherwise.
+std::string growing_steps(const profile::Profile& profile);
 std::string in_words(const LongSteps& found);
 std::map<std::string, double> figures_of(const LongSteps& found);
 

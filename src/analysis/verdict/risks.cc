@@ -98,6 +98,7 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
   const double started_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
   const double whole_s = started_s + profile.elapsed_s;
   if (started_s < thresholds.startup_s || started_s < thresholds.startup_share * whole_s) return std::nullopt;
+  if (starts_for_every_batch(profile, GateThresholds{})) return std::nullopt;  // the verdict says it
   const FirstDraw draw = first_draw_of(profile, started_s);
   const double workers_s = profile.startup.worker_start_s * static_cast<double>(profile.epochs);
   const std::string little =

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("t", "run")
 READ = partial(_core.advance_virtual_time, 3_000_000, 0)
 DECODE = partial(_core.advance_virtual_time, 5_000_000, 5_000_000)
 COLLATE = partial(_core.advance_virtual_time, 4_000_000, 0)
+TOKENIZE = partial(_core.advance_virtual_time, 380_000_000, 380_000_000)
 
 
 def read_file() -> None:
@@ -108,6 +109,24 @@ def test_collating_has_its_own_functions() -> None:
 
 def test_fast_batches_are_not_sampled() -> None:
     assert functions(data.DataLoader(data.TensorDataset(torch.zeros(64, 1)), 2), "TensorDataset") == {}
+
+
+def test_one_batch_in_many_that_does_all_the_work_is_followed() -> None:
+    def tokenize() -> None:
+        TOKENIZE()
+
+    class Blocks(Images):
+        def __len__(self) -> int:
+            return 192
+
+        def __getitem__(self, index: int) -> Any:
+            _core.advance_virtual_time(100_000, 0)
+            if index % 64 == 40:
+                tokenize()
+            return torch.zeros(1)
+
+    shares = functions(data.DataLoader(Blocks(), 2), "Blocks")
+    assert shares == {"tokenize": pytest.approx(0.98, abs=0.02)}
 
 
 def test_a_profiler_of_the_user_stays_in_its_place() -> None:

@@ -51,6 +51,9 @@ struct Gate {
 /// Other programs use more of the cores than this run, and together they use most of them.
 bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds);
 
+/// Every epoch has one batch: the loop makes an iterator for each of its steps, so none of them is steady.
+bool starts_for_every_batch(const profile::Profile& profile, const GateThresholds& thresholds);
+
 /// True if no loop has asked this loader for a batch yet.
 bool not_begun(const profile::Profile& profile);
 

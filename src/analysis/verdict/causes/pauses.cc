@@ -9,10 +9,13 @@ namespace headrace::analysis {
 std::optional<Finding> judge_pauses(const Case& facts) {
   if (facts.gate.state != Gate::State::kHealthy) return std::nullopt;
   const std::optional<LongSteps> found = long_steps(facts.profile, facts.thresholds.pauses);
-  if (!found || !found->periodic) return std::nullopt;
+  if (!found || !(found->periodic || found->share >= kMostOf)) return std::nullopt;
   const std::string period = as_written(std::round(found->steps_apart));
   Finding finding;
-  finding.headline = "every " + period + " steps the loop stops for " + duration(found->each_s) +
+  const std::string often =
+      found->periodic ? "every " + period + " steps the loop stops for "
+                      : "in " + counted(static_cast<double>(found->count), "step") + " the loop stops for ";
+  finding.headline = often + duration(found->each_s) +
                      (found->where.empty() ? " of its own work" : " in " + found->where) + ": " +
                      percent(found->share) + " of the time";
   finding.evidence = cause_evidence(in_words(*found), figures_of(*found));
