@@ -23,10 +23,7 @@ namespace {
 constexpr double kLeastOutside = 0.1;
 constexpr double kLeastRow = 0.01;
 constexpr std::size_t kMostRows = 12;
-
-bool is_training(const BudgetPart& part) { return part.part == "steps" || part.part == "waits"; }
-
-bool is_row(const BudgetPart& part) { return std::isfinite(part.seconds) && part.share >= kLeastRow; }
+constexpr std::size_t kLongestPlace = 200;
 
 std::string word_of(std::string_view part) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"steps", "training steps"},
@@ -41,6 +38,17 @@ std::string word_of(std::string_view part) {
 }
 
 }  // namespace
+
+bool is_training(const BudgetPart& part) { return part.part == "steps" || part.part == "waits"; }
+
+std::vector<const BudgetPart*> rows_of(const std::vector<BudgetPart>& budget) {
+  std::vector<const BudgetPart*> rows;
+  for (const BudgetPart& part : budget) {
+    if (std::isfinite(part.seconds) && part.share >= kLeastRow && rows.size() < kMostRows)
+      rows.push_back(&part);
+  }
+  return rows;
+}
 
 bool leads(const std::vector<BudgetPart>& budget) {
   double training = 0;
@@ -93,23 +101,29 @@ double wall_s(const std::vector<BudgetPart>& budget) {
 std::vector<std::string> budget_section(const profile::Profile& profile, std::size_t width) {
   if (!is_worth_saying(profile.budget)) return {};
   const double wall = wall_s(profile.budget);
-  Table table({{"", 9, false}, {"", 8}, {"", 7}, {"", 6, false, true}});
-  std::size_t shown = 0;
+  Table table({{"", 9, false}, {"", 8}, {"", 7}});
   std::vector<std::string> cures;
   double rest = wall;
-  for (const BudgetPart& part : profile.budget) {
-    if (!is_row(part) || shown == kMostRows) continue;
-    ++shown;
-    rest -= part.seconds;
-    table.add({shortened(part_words(part), 60), duration(part.seconds), percent(part.share),
-               shortened(place_words(part), 100)});
-    const std::string cure = cure_words(part);
-    if (!cure.empty()) cures.push_back(cure);
+  const std::vector<const BudgetPart*> rows = rows_of(profile.budget);
+  for (const BudgetPart* part : rows) {
+    rest -= part->seconds;
+    table.add({part_words(*part), duration(part->seconds), percent(part->share)});
+    if (std::string cure = cure_words(*part); !cure.empty()) cures.push_back(std::move(cure));
   }
-  if (rest > kLeastRow * wall) table.add({"smaller parts", duration(rest), percent(rest / wall), ""});
-  std::vector<std::string> lines = table.lines(width - 2);
-  for (std::string& line : lines) line = "  " + line;
-  lines.front() = "WHERE THE RUN'S " + duration(wall) + " WENT";
+  if (rest > kLeastRow * wall) table.add({"smaller parts", duration(rest), percent(rest / wall)});
+  std::vector<std::string> lines{"WHERE THE RUN'S " + duration(wall) + " WENT"};
+  const std::vector<std::string> cells = table.lines(width - 2);
+  std::size_t at = 0;
+  for (const std::string& cell : cells) at = std::max(at, columns(cell) + 4);
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    const std::string place = i <= rows.size() ? shortened(place_words(*rows[i - 1]), kLongestPlace) : "";
+    std::string line = "  " + cells[i];
+    for (const std::string& words : wrapped(place, width - std::min(at, width / 2))) {
+      lines.push_back(padded(line, at, false) + words);
+      line.clear();
+    }
+    if (place.empty()) lines.push_back(std::move(line));
+  }
   for (const std::string& cure : cures) {
     const std::vector<std::string> wrapped_cure = wrapped("do: " + shortened(cure, 600), width - 6);
     for (const std::string& line : wrapped_cure) lines.push_back("    " + line);

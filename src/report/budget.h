@@ -12,6 +12,10 @@ namespace headrace::report {
 /// Whether something that comes again and again, other than training steps and waits for their batches, is the largest
 /// part: then it comes first.
 bool leads(const std::vector<profile::BudgetPart>& budget);
+/// Training steps and the waits for their batches, not what stands beside them.
+bool is_training(const profile::BudgetPart& part);
+/// Those of one percent of the wall clock and more, twelve at most.
+std::vector<const profile::BudgetPart*> rows_of(const std::vector<profile::BudgetPart>& budget);
 /// Whether it has a good part at all: below, the reports leave the budget to the JSON.
 bool is_worth_saying(const std::vector<profile::BudgetPart>& budget);
 

@@ -1,9 +1,6 @@
 // Where the wall clock of the run went: a bar for each part.
 #include "../budget.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "../printable.h"
 #include "figures.h"
 #include "headrace/analysis/words.h"
@@ -16,8 +13,6 @@ using analysis::percent;
 
 namespace {
 
-bool is_of_training(const profile::BudgetPart& part) { return part.part == "steps" || part.part == "waits"; }
-
 void write_part(Markup& out, const profile::BudgetPart& part) {
   const auto row = out.open("tr");
   {
@@ -29,7 +24,7 @@ void write_part(Markup& out, const profile::BudgetPart& part) {
   {
     const auto cell = out.open("td", {{"class", "picture"}});
     write_bar(out, percent(fraction(part.share)) + " of the run",
-              {{is_of_training(part) ? "cool" : "hot", fraction(part.share), ""}});
+              {{is_training(part) ? "cool" : "hot", fraction(part.share), ""}});
   }
   out.leaf("td", {{"class", "number"}}, duration(part.seconds));
   out.leaf("td", {{"class", "number"}}, percent(part.share));
@@ -41,16 +36,15 @@ void write_budget(Markup& out, const Subject& subject) {
   const std::vector<profile::BudgetPart>& budget = subject.profile.budget;
   if (!is_worth_saying(budget)) return;
   const auto section = out.open("section", {{"class", "ledger"}});
+  const std::vector<const profile::BudgetPart*> rows = rows_of(budget);
   out.leaf("h2", "Where the run's " + duration(wall_s(budget)) + " went");
   {
     const auto table = out.open("table", {{"class", "ledger"}});
     const auto body = out.open("tbody");
-    for (std::size_t i = 0; i < std::min(kMaxRows, budget.size()); ++i) {
-      if (std::isfinite(budget[i].seconds)) write_part(out, budget[i]);
-    }
+    for (const profile::BudgetPart* part : rows) write_part(out, *part);
   }
-  for (std::size_t i = 0; i < std::min(kMaxRows, budget.size()); ++i) {
-    const std::string cure = cure_words(budget[i]);
+  for (const profile::BudgetPart* part : rows) {
+    const std::string cure = cure_words(*part);
     if (!cure.empty()) out.leaf("p", {{"class", "read"}}, shortened(cure, kLongestSentence) + ".");
   }
 }
