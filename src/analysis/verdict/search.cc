@@ -20,12 +20,14 @@ std::optional<Choice> cheapest(const Predictor& predictor, const std::vector<int
                                const std::function<std::vector<Change>(int)>& changes_to) {
   std::vector<Choice> tried;
   double shortest_s = 0;
+  double before_s = 0;  // the shortest when a value last gained something
   int flat = 0;
   for (const int value : values) {
     Prediction then = predictor.predict(changes_to(value));
     if (!then.known) break;
-    flat = tried.empty() || then.step_s < shortest_s ? 0 : flat + 1;
     shortest_s = tried.empty() ? then.step_s : std::min(shortest_s, then.step_s);
+    flat = as_short(before_s, shortest_s) && !tried.empty() ? flat + 1 : 0;
+    if (flat == 0) before_s = shortest_s;
     tried.push_back({value, std::move(then)});
     if (flat == kFlat) break;
   }
