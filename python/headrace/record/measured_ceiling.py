@@ -60,7 +60,7 @@ class CeilingPhase:
             if not self._enough():
                 return self._recorded(real)
             self._begin(real)
-        elif not self._over and (self._given == self._length or self._rounds.stepped()):
+        elif not self._over and (self._rounds.stepped() or self._is_last):
             self._end()
         if not self._over:
             self._given += 1
@@ -88,6 +88,11 @@ class CeilingPhase:
         return batch
 
     @property
+    def _is_last(self) -> bool:
+        """The last batch of the loop comes next: a trainer that counts batches asks for none after it."""
+        return self._length is not None and self._given + 1 >= self._length
+
+    @property
     def _is_left_alone(self) -> bool:
         return self._real_only or self._name in _measured
 
@@ -111,6 +116,11 @@ class CeilingPhase:
         wait_for_rest()
         self._rounds = Rounds(self._cached.prepare, _SECONDS, round_steps=_ROUND_STEPS)
         self._rounds.begin()
+
+    def __del__(self) -> None:
+        """A loop that was left earlier has measured what it has."""
+        if self._rounds is not None and not self._over:
+            self._end()
 
     def _end(self) -> None:
         self._over = True
