@@ -261,6 +261,10 @@ def test_the_command(fleet: tuple[Path, float, int], tmp_path: Path) -> None:
     assert "not read, in part or at all: 4 jobs" in text
     assert text.count(" hours (") == 11  # ten jobs and all of them
     assert "job0003: rank0.hrseg: " in text
+    narrow = hr.Fleet.load(root).to_text(width=40)
+    assert all(
+        change in " ".join(narrow.split()) for change in hr.Fleet.load(root).jobs.to_dict()["change"][:10]
+    )
     content = page.read_text()
     assert "Jobs that lose most" in content
     assert "<script" not in content

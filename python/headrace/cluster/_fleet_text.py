@@ -47,7 +47,7 @@ def text_of(fleet: Fleet, width: int) -> str:
             f"{row['cause']}{operator}"
         )
         lines += _wrapped(plain(said), width, "  ")
-        lines.append(_shortened(plain(row["change"]), width - 4, "    "))
+        lines += _wrapped(plain(row["change"]), width, "    ")
     lines += ["", *_remarks(fleet)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -110,10 +110,6 @@ def _money(row: dict[str, Any]) -> str:
 def _number(value: float) -> str:
     """Three digits, or whole numbers with commas."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _shortened(text: str, width: int, head: str) -> str:
-    return head + (text if len(text) <= width else f"{text[: max(1, width - 3)]}...")
 
 
 def _wrapped(text: str, width: int, head: str) -> list[str]:
