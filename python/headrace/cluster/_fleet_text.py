@@ -78,8 +78,7 @@ def _remarks(fleet: Fleet) -> list[str]:
     evaluation = sum(fleet.jobs.to_dict()["evaluation_hours"])
     if evaluation > 0:
         found.append(f"waits of evaluations, not counted above: {_number(evaluation)} hours")
-    errors = fleet.read_errors
-    if errors:
+    if errors := fleet.read_errors:
         damaged = len({name for name, _ in errors})
         found.append(f"not read, in part or at all: {counted(damaged, 'job')}")
         found += [plain(f"  {name}: {why}") for name, why in errors[:_MAX_ERRORS]]
