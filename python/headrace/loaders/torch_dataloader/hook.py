@@ -133,8 +133,8 @@ class _Start:
         self.watch = _core.IteratorWatch(self.handle, begins)
         if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
             self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to
-        #: Workers of another kind than processes (worker_method, not in a release yet) are left alone.
-        self.enters_workers = self.workers > 0 and getattr(loader, "worker_method", "process") == "process"
+        #: Workers in threads (worker_method, not in a release yet) are left alone.
+        self.enters_workers = self.workers > 0 and getattr(loader, "worker_method", "") != "thread"
         if self.workers > 0 and not self.enters_workers:
             self.handle.miss(_core.NO_WORKER_DETAIL)
         self.view: Any = None

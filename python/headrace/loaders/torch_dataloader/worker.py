@@ -126,19 +126,15 @@ def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> Non
     fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
 
 
-def _worker_frame() -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "_worker_loop":
-        frame = frame.f_back
-    return frame
-
-
 def _follow_queues(writer: _core.DeliveryWriter) -> None:
-    frame = _worker_frame()
+    frame: FrameType | None = sys._getframe(1)
+    # The worker's loop, which torch names differently in different versions.
+    while frame is not None and not {"index_queue", "data_queue"} <= set(frame.f_code.co_varnames):
+        frame = frame.f_back
     if frame is None:
-        raise LookupError("no _worker_loop on the stack")
-    index_queue = _core.local_variables(frame)["index_queue"]
-    data_queue = _core.local_variables(frame)["data_queue"]
+        raise LookupError("no worker's loop on the stack")
+    of_loop = _core.local_variables(frame)
+    index_queue, data_queue = of_loop["index_queue"], of_loop["data_queue"]
     queues.follow(index_queue, "get", "take", writer)
     queues.follow(data_queue, "put", "deliver", writer)
     # The feeder thread, which starts with the first put, takes this from the queue object.
