@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.loaders.grain import attachment
+from headrace.loaders import grain as attachment
 from recorded_loops import (
     assert_seen_from_outside,
     burn,

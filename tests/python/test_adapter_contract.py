@@ -176,8 +176,7 @@ def is_end(item: Any) -> bool:
 
 class Belts(Loader):
     libraries = ("belts",)
-    module = __name__
-    classes = ("Belt",)
+    classes = (f"{__name__}:Belt",)
 
     def read(self, belt: Belt) -> Graph:
         graph, loop = Graph(), Stage()

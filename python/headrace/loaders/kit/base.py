@@ -103,21 +103,36 @@ class Attachment:
         handle.describe(text, max(stage.workers for stage in model.stages))
 
 
+class Followed:
+    """Stands for an object: each iterator over it goes through the attachment's `around`."""
+
+    def __init__(self, obj: Any, attachment: Attachment) -> None:
+        self._obj = obj
+        self._attachment = attachment
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._attachment.around(iter(self._obj))
+
+
 class Adapter(ABC):
     """Detects and attaches to one kind of loader."""
 
     #: Packages of the loader's library.
     libraries: tuple[str, ...] = ()
+    #: Its loaders, as "module:Class", and those of which ``headrace run`` records each loop, as
+    #: "module:Class.method"; the method is ``__iter__`` if there is none.
+    classes: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 
-    @abstractmethod
     def detect(self, obj: object) -> int:
         """How well this adapter fits ``obj``: 0 not at all; the highest one is taken."""
+        return 50 if any(isinstance(obj, classes_of(*each.split(":"))) for each in self.classes) else 0
 
-    @abstractmethod
-    def name(self, obj: object) -> str:
+    def name(self, obj: Any) -> str:
         """The loader's name in reports if the user gives none."""
+        return type(obj).__name__
 
     @abstractmethod
     def attach(self, obj: Any, name: str | None = None) -> Attachment:

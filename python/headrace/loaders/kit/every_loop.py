@@ -15,8 +15,9 @@ from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
-from headrace.loaders.kit.libraries import MODULES
+from headrace.loaders.kit.libraries import MODULES, adapters, streams
 from headrace.loaders.kit.names import is_the_users, user_line
+from headrace.loaders.kit.streams import StreamStages
 from headrace.record.operator import readable
 from headrace.record.session import (
     bare_iterator,
@@ -49,6 +50,22 @@ _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
 #: The object whose loop begins on this thread.
 _beginning = threading.local()
+
+
+def add(adapter: Adapter, stages: StreamStages | None = None) -> Callable[[], None]:
+    """Use an adapter, and stages of its library's streams, from now on. Returns what records every loop."""
+    adapters.append(adapter)
+    if stages is not None:
+        streams.append(stages)
+    return functools.partial(record_loops, adapter)
+
+
+def record_loops(adapter: Adapter) -> None:
+    """From now on each of the adapter's `loops` in this process is recorded (``headrace run``)."""
+    for each in adapter.loops:
+        module, _, place = each.partition(":")
+        kind, _, method = place.partition(".")
+        patch(getattr(sys.modules[module], kind), adapter, method or "__iter__")
 
 
 def patch(

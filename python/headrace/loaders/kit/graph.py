@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.probes import Undo
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
@@ -119,19 +119,9 @@ class Graph:
 class Loader(Adapter):
     """The adapter of a library whose loaders can be read as a graph. `read` is all that it needs."""
 
-    #: The module that defines its loaders, and their classes there.
-    module = ""
-    classes: tuple[str, ...] = ()
-
     @abstractmethod
     def read(self, obj: Any) -> Graph:
         """The graph of a loader. Raises if the library is another version, which hides the operators only."""
-
-    def detect(self, obj: object) -> int:
-        return 50 if isinstance(obj, classes_of(self.module, *self.classes)) else 0
-
-    def name(self, obj: object) -> str:
-        return type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         return GraphAttachment(obj, self)

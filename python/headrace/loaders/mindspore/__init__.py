@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.loaders.kit import libraries
-from headrace.loaders.mindspore.adapter import MindSporeAdapter
+from headrace.loaders.mindspore.iterators import MindSporeAdapter
 
 libraries.adapters.append(MindSporeAdapter())
 

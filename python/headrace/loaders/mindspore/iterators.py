@@ -14,14 +14,33 @@ from typing import Any
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
+from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
-from headrace.loaders.mindspore.probes import time_stage
-from headrace.loaders.mindspore.records import Record
-from headrace.loaders.mindspore.settings import setters_of
-from headrace.loaders.mindspore.tree import Tree, is_user_function
+from headrace.loaders.mindspore.records import Record, time_stage
+from headrace.loaders.mindspore.tree import Tree, is_user_function, setters_of
 from headrace.record.session import bare_iterator, in_its_phase, not_recorded, set_in_trial
+
+
+class MindSporeAdapter(Adapter):
+    """A ``Dataset``, which goes on being one, or what its ``create_..._iterator`` returns."""
+
+    libraries = ("mindspore",)
+    classes = ("mindspore.dataset.engine.datasets:Dataset", "mindspore.dataset.engine.iterators:Iterator")
+    keeps_class = True
+
+    def name(self, obj: object) -> str:
+        dataset = getattr(obj, "dataset", obj)
+        return type(dataset).__name__
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        # Its iterators attach: each has a copy of the dataset with workers of its own.
+        return Attachment(())
+
+    def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+        return as_instance(obj, handle, methods)
+
 
 #: A thread that fetches a batch which is there is off the CPU for less than that.
 _READY_NS = 200_000

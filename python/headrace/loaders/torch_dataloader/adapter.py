@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.loaders.torch_dataloader import hook, loaders
 from headrace.record.operator import itself
-
-
-def _dataloader_class() -> type | None:
-    module = sys.modules.get("torch.utils.data")
-    found = getattr(module, "DataLoader", None)
-    return found if isinstance(found, type) else None
 
 
 class DataLoaderAdapter(Adapter):
@@ -25,11 +18,7 @@ class DataLoaderAdapter(Adapter):
     keeps_class = True
 
     def detect(self, obj: object) -> int:
-        loader = _dataloader_class()
-        return 30 if loader is not None and isinstance(obj, loader) else 0
-
-    def name(self, obj: object) -> str:
-        return type(obj).__name__
+        return 30 if isinstance(obj, classes_of("torch.utils.data", "DataLoader")) else 0
 
     def handle_of(self, obj: Any) -> _core.LoaderHandle | None:
         record = getattr(type(obj), loaders.RECORD, None)

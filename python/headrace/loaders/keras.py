@@ -1,7 +1,8 @@
-"""Records the workers of a PyDataset, and the queue that they fill for a DataLoader's dataset in the loop.
+"""Keras' PyDataset on torch, with workers of its own: threads or processes that make batches ahead.
 
 They start before the DataLoader that reads from them exists, so they learn the loader's number when its loop
-takes its first batch.
+takes its first batch. With ``workers`` 0 or 1 a PyDataset is read in the loop, as any dataset of a DataLoader
+(`torch_dataloader`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import functools
 import json
 import multiprocessing
+import os
 import sys
+import threading
 import types
 import weakref
 from typing import Any
@@ -17,12 +20,73 @@ from typing import Any
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
-from headrace.loaders.keras.sequence import RecordedSequence
 from headrace.loaders.kit import streams
 from headrace.loaders.torch_dataloader.hook import Around, loader_around
+from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.operator import readable
-from headrace.record.session import enabled, kept_open, open_session
+from headrace.record.session import enabled, join_run, kept_open, open_session
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+
+
+class _Fetcher:
+    """What `TimedFetch` needs: an object that makes a batch."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def fetch(self, index: Any) -> Any:
+        return self.dataset[index]
+
+
+class RecordedSequence:
+    """Reads ``dataset[index]``, in threads of this process or in processes of a pool."""
+
+    def __init__(self, dataset: Any, live_path: str, loader: Any) -> None:
+        """loader: its ``value`` is the loader's number, below 0 until the loop begins."""
+        self._dataset = dataset
+        self._live_path = live_path
+        self._loader = loader
+        self._home = os.getpid()
+        self._of_thread = threading.local()
+        self._is_named = False  #: the functions that take the time, by one of the threads
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._dataset, self._live_path, self._loader
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+        self._home = -1
+
+    def __getitem__(self, index: Any) -> Any:
+        fetch = getattr(self._of_thread, "fetch", None)
+        if fetch is None:
+            if self._loader.value < 0:
+                return self._dataset[index]
+            fetch = self._of_thread.fetch = self._timed()
+        return fetch(index)
+
+    def _timed(self) -> Any:
+        in_process = os.getpid() != self._home
+        fetcher = self._of_thread.fetcher = _Fetcher(self._dataset)
+        try:
+            if in_process and not join_run(self._live_path):
+                return fetcher.fetch
+            walk = Plan(self._loader.value, "workers", in_front=-1)  # the model's first stage
+            walk.visit_dataset(self._dataset)
+            walk.add(None, "dataset", self._dataset, lambda: walk.timed_dataset(self._dataset))
+            named, self._is_named = self._is_named, True
+            is_first = _is_first_of_pool() if in_process else not named
+            return walk.timed(fetcher, is_first)
+        except Exception as error:
+            let_through(error)
+            _core.miss(self._loader.value, _core.NO_WORKER_DETAIL)
+            return fetcher.fetch
+
+
+def _is_first_of_pool() -> bool:
+    """One process names the functions that take the workers' time."""
+    return multiprocessing.current_process().name.endswith("-1")
+
 
 #: By enqueuer: the number of the loader that its batches feed.
 _loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -138,3 +202,17 @@ def _model_of(dataset: Any, name: str) -> LoaderModel:
             moves,
         ],
     )
+
+
+_MODULE = "keras.src.trainers.data_adapters.py_dataset_adapter"
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {_MODULE: ""}
+
+
+def record_every_loader() -> None:
+    """From now on each PyDataset that feeds a recorded DataLoader shows its workers (``headrace run``)."""
+    try:
+        install(sys.modules[_MODULE])
+    except Exception as error:  # the loop must still run
+        warn_once(f"operator detail unavailable: keras is not as its adapter expects ({error!r})")
