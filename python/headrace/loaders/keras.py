@@ -8,7 +8,6 @@ takes its first batch. With ``workers`` 0 or 1 a PyDataset is read in the loop, 
 from __future__ import annotations
 
 import functools
-import json
 import multiprocessing
 import os
 import sys
@@ -21,11 +20,13 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import streams
+from headrace.loaders.kit.base import describe
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.torch_dataloader.hook import Around, loader_around
 from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.operator import readable
 from headrace.record.session import enabled, join_run, kept_open, open_session
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel
 
 
 class _Fetcher:
@@ -91,7 +92,6 @@ def _is_first_of_pool() -> bool:
 #: By enqueuer: the number of the loader that its batches feed.
 _loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 _queues: weakref.WeakKeyDictionary[_core.LoaderHandle, _core.QueueHandle] = weakref.WeakKeyDictionary()
-_SET_IN = "set it in the PyDataset"
 
 
 def install(module: Any) -> None:
@@ -133,8 +133,6 @@ def _recorded(enqueuer: Any) -> RecordedSequence:
 
 def _begin(enqueuer: Any, around: Around) -> None:
     """The loop of the DataLoader around it takes its first batch of an epoch."""
-    from headrace.results.data import as_json
-
     dataset, handle = enqueuer.py_dataset, around.handle
     name = readable(type(dataset).__name__)
     around.put_in_front((name,))
@@ -144,7 +142,7 @@ def _begin(enqueuer: Any, around: Around) -> None:
     model.parameters = [each for each in model.parameters if each.name != "workers"]
     for each in model.parameters:
         each.name = each.name.removeprefix("dataset.")
-    handle.describe(json.dumps(as_json(model), separators=(",", ":")), model.stages[0].workers)
+    describe(handle, model)
     if handle not in _queues:
         room, to = model.buffers[0].capacity, model.buffers[0].to
         _queues[handle] = _core.QueueHandle("future_queue", room, handle.id, 0, to)
@@ -175,33 +173,19 @@ def _model_of(dataset: Any, name: str) -> LoaderModel:
     workers = int(dataset.workers)
     #: One more waits for room in the queue, one is awaited by the loop.
     in_flight = size + 2
-    where = "process" if dataset.use_multiprocessing else "thread"
-    moves = LoaderParameter(
-        name="use_multiprocessing", value="thread", usual="thread", sets="executor", stage=0
-    )
-    moves.set_in = "pass use_multiprocessing=True to the PyDataset"
-    if dataset.use_multiprocessing:
-        moves = LoaderParameter(name="use_multiprocessing", value=True, usual=False)
-    number = LoaderParameter(name="workers", value=workers, usual=1, min=1, sets="workers", stage=0)
-    number.max, number.set_in = in_flight, _SET_IN
-    return LoaderModel(
-        framework="keras",
-        stages=[LoaderStage(name=name, workers=min(workers, in_flight), runs_in=where, widened_by="workers")],
-        buffers=[LoaderBuffer(from_=0, capacity=max(1, in_flight - workers), set_by="max_queue_size")],
-        parameters=[
-            number,
-            LoaderParameter(
-                name="max_queue_size",
-                value=size,
-                usual=10,
-                min=1,
-                sets="capacity",
-                stage=0,
-                set_in=_SET_IN,
-            ),
-            moves,
-        ],
-    )
+    graph, in_processes = Graph(), bool(dataset.use_multiprocessing)
+    runs_in = "process" if in_processes else "thread"
+    graph.stage(name, min(workers, in_flight), runs_in, widened_by="workers")
+    graph.buffer(0, -1, max(1, in_flight - workers), "max_queue_size")
+    own: dict[str, Any] = {"min": 1, "stage": 0, "set_in": "set it in the PyDataset"}
+    graph.parameter("workers", value=workers, usual=1, max=in_flight, sets="workers", **own)
+    graph.parameter("max_queue_size", value=size, usual=10, sets="capacity", **own)
+    if in_processes:
+        graph.parameter("use_multiprocessing", value=True, usual=False)
+    else:
+        own = {"stage": 0, "set_in": "pass use_multiprocessing=True to the PyDataset"}
+        graph.parameter("use_multiprocessing", value="thread", usual="thread", sets="executor", **own)
+    return graph.model("keras")
 
 
 _MODULE = "keras.src.trainers.data_adapters.py_dataset_adapter"

@@ -20,8 +20,9 @@ from headrace import _core
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import every_loop, streams
 from headrace.loaders.kit.base import Adapter, Attachment, Followed
+from headrace.loaders.kit.graph import Graph
 from headrace.record.operator import readable
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel, LoaderParameter
 
 _NAMES = ("_prepare_thread", "_each_sample_id", "prepare_shard")
 #: Datasets that are loaders of their own.
@@ -142,7 +143,6 @@ STAGES = streams.StreamStages("streaming.base.dataset", install, shards_of, para
 
 
 _DOWNLOADS, _LOOP = 0, 1
-_WITH_WORKERS = "iterate over it with torch.utils.data.DataLoader"
 
 
 class StreamingAdapter(Adapter):
@@ -193,21 +193,17 @@ class StreamingAttachment(Attachment):
 
 
 def _model_of(dataset: Any, ahead: int) -> LoaderModel:
-    parameters = parameters_of(dataset)
-    for each in parameters:
+    graph = Graph()
+    graph.stage("download", 1, "thread")
+    graph.stage(type(dataset).__name__, 0, "loop", widened_by="num_workers")
+    graph.buffer(_DOWNLOADS, _LOOP, ahead, "predownload")
+    where = "iterate over it with torch.utils.data.DataLoader"
+    graph.parameter("num_workers", value=0, usual=0, min=0, sets="workers", stage=_LOOP, set_in=where)
+    for each in parameters_of(dataset):
         if each.name == "predownload":
             each.sets, each.stage, each.min = "capacity", _DOWNLOADS, 1
-    workers = LoaderParameter(name="num_workers", value=0, usual=0, min=0, sets="workers", stage=_LOOP)
-    workers.set_in = _WITH_WORKERS
-    return LoaderModel(
-        framework="streaming",
-        stages=[
-            LoaderStage(name="download", runs_in="thread"),
-            LoaderStage(name=type(dataset).__name__, workers=0, runs_in="loop", widened_by="num_workers"),
-        ],
-        buffers=[LoaderBuffer(from_=_DOWNLOADS, to=_LOOP, capacity=ahead, set_by="predownload")],
-        parameters=[workers, *parameters],
-    )
+        graph.parameters.append(each)
+    return graph.model("streaming")
 
 
 record_every_loader = every_loop.add(StreamingAdapter(), STAGES)

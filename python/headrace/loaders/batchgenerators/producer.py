@@ -12,16 +12,11 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.handlers import let_through
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.session import join_run
-from headrace.results.loader_model import (
-    LoaderBuffer,
-    LoaderDelivery,
-    LoaderModel,
-    LoaderParameter,
-    LoaderStage,
-)
+from headrace.results.loader_model import LoaderModel
 
 #: Stages of the augmenter's model.
 ORDER, MAKES, HANDS_OVER = range(3)
@@ -110,60 +105,27 @@ def _where() -> str:
 
 def model_of(augmenter: Any) -> LoaderModel:
     """Worker processes, the queues between them and a thread, and the queue that the loop takes from."""
-    sizes, cached, keeps_order = sizes_of(augmenter), cached_name(augmenter), _keeps_order(augmenter)
+    graph, sizes, cached = Graph(), sizes_of(augmenter), cached_name(augmenter)
+    keeps_order = _keeps_order(augmenter)
     workers = int(augmenter.num_processes)
-    return LoaderModel(
-        framework="batchgenerators",
-        stages=[
-            LoaderStage(name="order"),
-            LoaderStage(
-                name="processes",
-                workers=workers,
-                runs_in="process",
-                ordered=keeps_order,
-                widened_by="num_processes",
-            ),
-            LoaderStage(name="results_loop", runs_in="thread"),
-        ],
-        buffers=[
-            LoaderBuffer(from_=MAKES, to=HANDS_OVER, capacity=sizes.made, set_by=cached),
-            LoaderBuffer(from_=HANDS_OVER, to=-1, capacity=sizes.received),
-        ],
-        delivery=LoaderDelivery(ordered=keeps_order),
-        parameters=[
-            LoaderParameter(
-                name="num_processes", value=workers, min=1, sets="workers", stage=MAKES, set_in=_where()
-            ),
-            LoaderParameter(
-                name=cached,
-                value=int(getattr(augmenter, cached)),
-                usual=2,
-                min=1,
-                sets="capacity",
-                stage=MAKES,
-            ),
-            LoaderParameter(name="pin_memory", value=bool(augmenter.pin_memory), usual=False),
-        ],
-    )
+    graph.stage("order", 1, "loop")
+    graph.stage("processes", workers, "process", ordered=keeps_order, widened_by="num_processes")
+    graph.stage("results_loop", 1, "thread")
+    graph.buffer(MAKES, HANDS_OVER, sizes.made, cached)
+    graph.buffer(HANDS_OVER, -1, sizes.received)
+    own: dict[str, Any] = {"min": 1, "stage": MAKES}
+    graph.parameter("num_processes", value=workers, sets="workers", set_in=_where(), **own)
+    graph.parameter(cached, value=int(getattr(augmenter, cached)), usual=2, sets="capacity", **own)
+    graph.parameter("pin_memory", value=bool(augmenter.pin_memory), usual=False)
+    return graph.model("batchgenerators")
 
 
 def model_in_loop() -> LoaderModel:
     """Everything runs in the training loop."""
-    return LoaderModel(
-        framework="batchgenerators",
-        stages=[
-            LoaderStage(name="order"),
-            LoaderStage(name="processes", workers=0, gets_work="own_shard", widened_by="num_processes"),
-        ],
-        buffers=[LoaderBuffer(from_=MAKES, capacity=0, is_window=True, per_worker=True)],
-        parameters=[
-            LoaderParameter(
-                name="num_processes",
-                value=0,
-                usual=0,
-                min=0,
-                sets="workers",
-                set_in=_where() or "pass it to NonDetMultiThreadedAugmenter(data_loader, transform, ...)",
-            )
-        ],
-    )
+    graph = Graph()
+    graph.stage("order", 1, "loop")
+    graph.stage("processes", 0, "loop", gets_work="own_shard", widened_by="num_processes")
+    graph.buffer(MAKES, -1, 0, is_window=True, per_worker=True)
+    where = _where() or "pass it to NonDetMultiThreadedAugmenter(data_loader, transform, ...)"
+    graph.parameter("num_processes", value=0, usual=0, min=0, sets="workers", set_in=where)
+    return graph.model("batchgenerators")

@@ -41,6 +41,16 @@ def record_detail(
         warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
 
 
+def describe(handle: _core.LoaderHandle, model: LoaderModel) -> None:
+    """Write how the loader is built and set into its record. Raises ValueError if a run has no room."""
+    from headrace.results.data import as_json
+
+    text = json.dumps(as_json(model), separators=(",", ":"))
+    if len(text.encode()) > _core.LONGEST_MODEL:
+        raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
+    handle.describe(text, max(stage.workers for stage in model.stages))
+
+
 class Attachment:
     """An adapter's hold on one loader."""
 
@@ -92,15 +102,8 @@ class Attachment:
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
         """A loop begins: its attachment gets ready, its record has the loader's model."""
         self.begin(handle)
-        model = self.describe()
-        if model is None:
-            return
-        from headrace.results.data import as_json
-
-        text = json.dumps(as_json(model), separators=(",", ":"))
-        if len(text.encode()) > _core.LONGEST_MODEL:
-            raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
-        handle.describe(text, max(stage.workers for stage in model.stages))
+        if (model := self.describe()) is not None:
+            describe(handle, model)
 
 
 class Followed:

@@ -19,7 +19,7 @@ from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
 from headrace.loaders.mindspore.records import Record, time_stage
-from headrace.loaders.mindspore.tree import Tree, is_user_function, setters_of
+from headrace.loaders.mindspore.tree import Tree, graph_of, is_user_function
 from headrace.record.session import bare_iterator, in_its_phase, not_recorded, set_in_trial
 
 
@@ -188,7 +188,7 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
 
     def seen(root: Any) -> None:
         try:
-            set_in_trial(lambda: setters_of(Tree(root)), record.handle.name)
+            set_in_trial(lambda: graph_of(Tree(root)).setters, record.handle.name)
             trees.append(record.take(root, time_stage))
         except Exception as error:  # the pipeline must still run
             let_through(error)

@@ -17,11 +17,9 @@ from headrace.loaders.mindspore.tree import (
     Stage,
     Tree,
     decomposed,
-    edges_of,
+    graph_of,
     is_random_access,
     is_user_function,
-    model_of,
-    prefetch_size,
 )
 from headrace.record.operator import readable
 from headrace.record.session import enabled, kept_open, loader_handle, not_recorded, open_session
@@ -138,16 +136,15 @@ class Record(Attachment):
             time(stage, place, self.operator)
             if not any(at == place for at, _ in self._operators):
                 self.operator(stage.name, stage.kind, place, 0)
-        self._model = model_of(tree)
+        self._model = graph_of(tree).model("mindspore")
         return tree
 
     def queues(self, tree: Tree) -> dict[int, _core.QueueHandle]:
         if not self._queues:
-            capacity = prefetch_size()
-            self._queues = {
-                place: _core.QueueHandle(f"{stage.name} ->", capacity, self.handle.id, place, to)
-                for stage, (place, to) in zip(tree.stages, edges_of(tree), strict=True)
-            }
+            for buffer in graph_of(tree).buffers:
+                ends = buffer.from_, buffer.to
+                name = f"{tree.stages[buffer.from_].name} ->"
+                self._queues[buffer.from_] = _core.QueueHandle(name, buffer.capacity, self.handle.id, *ends)
         return self._queues
 
     def describe(self) -> Any:

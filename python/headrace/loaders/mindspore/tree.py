@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import object_name
 from headrace.record.operator import readable
-from headrace.results.loader_model import (
-    LoaderBuffer,
-    LoaderDelivery,
-    LoaderModel,
-    LoaderParameter,
-    LoaderStage,
-)
 
 #: They run in the thread of the operator that takes from them, without a queue of their own.
 _INLINED = {
@@ -166,86 +158,26 @@ def prefetch_size() -> int:
     return int(sys.modules["mindspore.dataset"].config.get_prefetch_size())
 
 
-def model_of(tree: Tree) -> LoaderModel:
-    capacity = prefetch_size()
-    parameters = [
-        LoaderParameter(
-            name="prefetch_size",
-            value=capacity,
-            usual=16,
-            min=1,
-            sets="capacity",
-            set_in="set it with mindspore.dataset.config.set_prefetch_size() before the dataset is made",
-        )
-    ]
-    stages = []
-    for place, stage in enumerate(tree.stages):
-        parameters += _parameters_of(stage, place)
-        stages.append(
-            LoaderStage(
-                name=stage.name,
-                workers=stage.workers,
-                runs_in="process" if stage.in_processes else "thread",
-                gets_work="in_turn",
-                ordered=True,
-                widened_by=f"{stage.name}.num_parallel_workers" if stage.parallel else "",
-            )
-        )
-    return LoaderModel(
-        framework="mindspore",
-        stages=stages,
-        buffers=[
-            LoaderBuffer(from_=each, to=to, capacity=capacity, set_by="prefetch_size")
-            for each, to in edges_of(tree)
-        ],
-        delivery=LoaderDelivery(ordered=True),
-        parameters=parameters,
-    )
-
-
-def setters_of(tree: Tree) -> dict[str, Callable[[Any], None]]:
-    """What sets a parameter of an iterator's own copy of a dataset, before its pipeline is made."""
-    setters: dict[str, Callable[[Any], None]] = {
-        "prefetch_size": sys.modules["mindspore.dataset"].config.set_prefetch_size
-    }
-    for place, stage in enumerate(tree.stages):
-        for each in _parameters_of(stage, place):
-            setters[each.name] = partial(setattr, stage.node, each.name.rpartition(".")[2])
-    return setters
-
-
-def edges_of(tree: Tree) -> list[tuple[int, int]]:
-    """(from, to) of the queue behind each stage; to -1: the training loop."""
+def graph_of(tree: Tree) -> Graph:
+    """The stages, queues and parameters of an iterator's own copy of a dataset, in MindSpore's words."""
+    graph, capacity = Graph(), prefetch_size()
+    where = "set it with mindspore.dataset.config.set_prefetch_size() before the dataset is made"
+    graph.parameter("prefetch_size", value=capacity, usual=16, min=1, sets="capacity", set_in=where)
+    graph.setters["prefetch_size"] = sys.modules["mindspore.dataset"].config.set_prefetch_size
     takers = {taken: place for place, stage in enumerate(tree.stages) for taken in stage.inputs}
-    return [(place, takers.get(place, -1)) for place in range(len(tree.stages))]
-
-
-def _parameters_of(stage: Stage, place: int) -> list[LoaderParameter]:
-    where = {"source": f"in {type(stage.node).__name__}()", "map": "in .map()", "batch": "in .batch()"}
-    set_in = f"set it {where.get(stage.kind, f'in .{stage.kind}()')}"
-    parameters = []
-    if stage.parallel:
-        parameters.append(
-            LoaderParameter(
-                name=f"{stage.name}.num_parallel_workers",
-                value=stage.workers,
-                min=1,
-                # MindSpore refuses more, also for functions that only wait.
-                max=os.cpu_count(),
-                sets="workers",
-                stage=place,
-                set_in=set_in,
-            )
-        )
-    if stage.functions:
-        parameters.append(
-            LoaderParameter(
-                name=f"{stage.name}.python_multiprocessing",
-                value=stage.in_processes,
-                usual=False,
-                sets="executor",
-                stage=place,
-                set_in=set_in,
-            )
-        )
-    return parameters
+    for place, each in enumerate(tree.stages):
+        runs_in = "process" if each.in_processes else "thread"
+        shown = graph.stage(each.name, each.workers, runs_in, gets_work="in_turn")
+        graph.buffer(place, takers.get(place, -1), capacity, "prefetch_size")
+        where = f"{type(each.node).__name__}()" if each.kind == "source" else f".{each.kind}()"
+        own: dict[str, Any] = {"stage": place, "set_in": f"set it in {where}"}
+        if each.parallel:
+            name = "num_parallel_workers"
+            # MindSpore refuses more, also for functions that only wait.
+            own |= {"min": 1, "max": os.cpu_count(), "value": each.workers}
+            shown.widened_by = graph.parameter(f"{each.name}.{name}", each.node, name, sets="workers", **own)
+        if each.functions:
+            name = "python_multiprocessing"
+            own |= {"value": each.in_processes, "usual": False, "min": None, "max": None}
+            graph.parameter(f"{each.name}.{name}", each.node, name, sets="executor", **own)
+    return graph

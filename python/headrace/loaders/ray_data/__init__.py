@@ -7,7 +7,6 @@ and levels. A loop over batches in the dataset of a DataLoader without workers i
 from __future__ import annotations
 
 import functools
-import json
 import re
 import sys
 import weakref
@@ -18,13 +17,14 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import every_loop, libraries, streams
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, describe
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import is_the_users
 from headrace.loaders.ray_data import callback
 from headrace.loaders.ray_data.callback import Progress, require_function_time
 from headrace.record.operator import readable
 from headrace.record.session import enabled
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel
 
 if TYPE_CHECKING:
     from headrace.loaders.torch_dataloader.hook import Around
@@ -154,39 +154,33 @@ class RayAttachment(Attachment):
             self._describe_again()
 
     def _describe_again(self) -> None:
-        from headrace.results.data import as_json
-
         self._described = [progress.tasks for progress in self._progress]
         model = self.describe()
         if model is not None and self._handle is not None:
-            text = json.dumps(as_json(model), separators=(",", ":"))
-            if len(text.encode()) <= _core.LONGEST_MODEL:
-                self._handle.describe(text, max([1, *self._described]))
+            describe(self._handle, model)
 
     def describe(self) -> LoaderModel | None:
         return self._model() if self._names else None
 
     def _model(self) -> LoaderModel:
-        stages = [
-            LoaderStage(name=name, workers=max(1, tasks), runs_in="process", ordered=False)
-            for name, tasks in zip(self._names, self._described, strict=True)
-        ]
-        last = len(stages) - 1
-        buffers = [LoaderBuffer(from_=at, to=at + 1 if at < last else -1) for at in range(len(stages))]
-        parameters = [
-            LoaderParameter(name=name, value=value, usual=usual, set_in="pass it to iter_batches")
-            for name, usual in (("batch_size", 256), ("prefetch_batches", 1))
-            if isinstance(value := self._variables.get(name), int)
-        ]
-        for index, (name, settings) in enumerate(zip(self._names, self._settings, strict=True)):
+        graph = Graph()
+        for name, tasks in zip(self._names, self._described, strict=True):
+            graph.stage(name, max(1, tasks), "process", ordered=False)
+        last = len(graph.stages) - 1
+        for at in range(len(graph.stages)):
+            graph.buffer(at, at + 1 if at < last else -1, 0)
+        for name, usual in (("batch_size", 256), ("prefetch_batches", 1)):
+            if isinstance(value := self._variables.get(name), int):
+                graph.parameter(name, value=value, usual=usual, set_in="pass it to iter_batches")
+        for index, (stage, settings) in enumerate(zip(graph.stages, self._settings, strict=True)):
             for setting, value in settings.items():
-                one = LoaderParameter(name=f"{name}.{setting}", value=value, min=1, stage=index)
-                one.set_in = _place_of(setting, self._methods[index])
-                if setting in ("compute", "concurrency"):
-                    one.sets = "workers"
-                    stages[index].widened_by = one.name
-                parameters.append(one)
-        model = LoaderModel(framework="ray data", stages=stages, buffers=buffers, parameters=parameters)
+                widens = setting in ("compute", "concurrency")
+                where = _place_of(setting, self._methods[index])
+                own: dict[str, Any] = {"value": value, "min": 1, "stage": index, "set_in": where}
+                name = graph.parameter(f"{stage.name}.{setting}", sets="workers" if widens else "none", **own)
+                stage.widened_by = name if widens else stage.widened_by
+        model = graph.model("ray data")
+        model.delivery.ordered = True
         if self._around is not None:
             self._around.add_loop(model)
         return model

@@ -13,9 +13,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.loaders.kit.graph import Graph as ShownGraph
 from headrace.loaders.tfdata.python_functions import tokens_of
 from headrace.record.operator import readable
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel
 
 _DEEPEST = 500
 AUTOTUNE = -1
@@ -217,38 +218,27 @@ def workers_of(stage: Stage, tuned: dict[int, int]) -> int:
 
 
 def model_of(graph: Graph, tuned: dict[int, int], options: Any) -> LoaderModel:
-    parameters: list[LoaderParameter] = []
-    stages = []
+    """The stages, buffers and parameters as their user would write them."""
+    shown = ShownGraph()
     for place, stage in enumerate(graph.stages):
         workers = workers_of(stage, tuned)
-        widened_by = ""
+        runs_in = "loop" if stage.workers == 0 else "thread"
+        one = shown.stage(stage.nodes[-1].name, workers, runs_in)
         for node in stage.nodes:
-            widened_by = _of_node(node, stage, place, workers, parameters) or widened_by
-        stages.append(
-            LoaderStage(
-                name=stage.nodes[-1].name,
-                workers=workers,
-                runs_in="loop" if stage.workers == 0 else "thread",
-                widened_by=widened_by,
-            )
-        )
-    buffers = []
+            one.widened_by = _of_node(node, stage, place, workers, shown) or one.widened_by
     for edge in graph.edges:
-        buffer = LoaderBuffer(
-            from_=graph.place(edge.fills), to=graph.place(edge.takes), capacity=edge.capacity
-        )
+        from_, set_by = graph.place(edge.fills), ""
         prefetch = next((owner for owner in edge.owners if owner.family == "Prefetch"), None)
-        if prefetch is not None and len(edge.owners) == 1 and prefetch.size != AUTOTUNE:
-            buffer.set_by = prefetch_name(graph, prefetch)
-            size = LoaderParameter(name=buffer.set_by, value=prefetch.size, min=1, sets="capacity")
-            size.stage, size.set_in = buffer.from_, "set it in .prefetch()"
-            parameters.append(size)
-        elif prefetch is not None:
-            shown = "AUTOTUNE" if prefetch.size == AUTOTUNE else prefetch.size
-            parameters.append(LoaderParameter(name=prefetch_name(graph, prefetch), value=shown))
-        buffers.append(buffer)
-    parameters += _of_options(options)
-    return LoaderModel(framework="tf.data", stages=stages, buffers=buffers, parameters=parameters)
+        if prefetch is not None:
+            name, tunes = prefetch_name(graph, prefetch), prefetch.size == AUTOTUNE
+            own: dict[str, Any] = {"value": "AUTOTUNE" if tunes else prefetch.size}
+            if len(edge.owners) == 1 and not tunes:
+                own |= {"min": 1, "sets": "capacity", "stage": from_, "set_in": "set it in .prefetch()"}
+                set_by = name
+            shown.parameter(name, **own)
+        shown.buffer(from_, graph.place(edge.takes), edge.capacity, set_by)
+    _of_options(options, shown)
+    return shown.model("tf.data")
 
 
 def prefetch_name(graph: Graph, node: Node) -> str:
@@ -258,27 +248,25 @@ def prefetch_name(graph: Graph, node: Node) -> str:
     return "prefetch" if at == 0 else f"prefetch#{at + 1}"
 
 
-def _of_node(node: Node, stage: Stage, place: int, workers: int, parameters: list[LoaderParameter]) -> str:
+def _of_node(node: Node, stage: Stage, place: int, workers: int, shown: ShownGraph) -> str:
+    """The parameters of one dataset; the one that sets the workers of its stage."""
     takes_calls = node.calls is not None or node.family in ("Map", "Batch", "PaddedBatch", "Interleave")
     if node.cycle is not None:
-        length = LoaderParameter(name=f"{node.name}.cycle_length", value=node.cycle)
-        length.set_in = "set it in .interleave()"
-        parameters.append(length)
+        shown.parameter(f"{node.name}.cycle_length", value=node.cycle, set_in="set it in .interleave()")
     if not takes_calls:
         return ""
     is_owner = stage.owner is node
-    own = LoaderParameter(name=f"{node.name}.num_parallel_calls", value=workers if is_owner else 0)
-    own.usual, own.min, own.sets, own.stage = None if is_owner else 0, 0, "workers", place
     method = node.family.lower() if node.family != "PaddedBatch" else "padded_batch"
     tuned = " (AUTOTUNE has set it; tf.data.Options has its limits)" if node.calls == AUTOTUNE else ""
-    own.set_in = f"set it in .{method}(){tuned}"
-    parameters.append(own)
-    return own.name if is_owner or node.family == "Map" else ""
+    value, usual = (workers, None) if is_owner else (0, 0)
+    own: dict[str, Any] = {"stage": place, "set_in": f"set it in .{method}(){tuned}"}
+    name = f"{node.name}.num_parallel_calls"
+    shown.parameter(name, value=value, usual=usual, min=0, sets="workers", **own)
+    return name if is_owner or node.family == "Map" else ""
 
 
-def _of_options(options: Any) -> list[LoaderParameter]:
+def _of_options(options: Any, shown: ShownGraph) -> None:
     """What the user has set of the limits of tuning."""
-    found = []
     for group, names in (
         ("autotune", ("enabled", "cpu_budget", "ram_budget")),
         ("threading", ("private_threadpool_size",)),
@@ -286,7 +274,4 @@ def _of_options(options: Any) -> list[LoaderParameter]:
         for name in names:
             value = getattr(getattr(options, group, None), name, None)
             if isinstance(value, (int, bool)):
-                parameter = LoaderParameter(name=f"{group}.{name}", value=value)
-                parameter.set_in = "set it in tf.data.Options()"
-                found.append(parameter)
-    return found
+                shown.parameter(f"{group}.{name}", value=value, set_in="set it in tf.data.Options()")
