@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import headrace as hr
-from headrace.record import measured_ceiling
+from headrace.record import loop_phases
 from headrace.record.batch_copy import copy_batch
 from headrace.record.cached_batches import CachedBatches, Rounds, size_of
 from virtual import VirtualTime
@@ -86,11 +86,11 @@ def test_ends_when_the_time_is_over(t: VirtualTime) -> None:
 def test_a_trainer_counts_its_batches_and_asks_for_no_end(
     t: VirtualTime, monkeypatch: pytest.MonkeyPatch, length: int, taken: int
 ) -> None:
-    monkeypatch.setattr(measured_ceiling, "wait_for_rest", lambda: None)
+    monkeypatch.setattr(loop_phases, "wait_for_rest", lambda: None)
     found: list[float] = []
     handle: Any = SimpleNamespace(name=f"{length} batches", set_ceiling=found.append)
     real: Any = SimpleNamespace(take=lambda: t.sleep(0.02), end_recording=lambda: None)
-    phase = measured_ceiling.CeilingPhase(handle, length)
+    phase = loop_phases.CeilingPhase(handle, length)
     for _ in range(taken):
         phase.next(real)
         t.sleep(0.01)

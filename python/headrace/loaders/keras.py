@@ -25,7 +25,7 @@ from headrace.loaders.kit.graph import Graph
 from headrace.loaders.torch_dataloader.hook import Around, loader_around
 from headrace.loaders.torch_dataloader.operators import Plan
 from headrace.record.operator import readable
-from headrace.record.session import enabled, join_run, kept_open, open_session
+from headrace.record.session import enabled, join_run, kept_session
 from headrace.results.loader_model import LoaderModel
 
 
@@ -123,8 +123,7 @@ def install(module: Any) -> None:
 
 
 def _recorded(enqueuer: Any) -> RecordedSequence:
-    session = open_session(None, None)
-    kept_open.add(session)
+    session = kept_session()
     if enqueuer not in _loaders:
         shared = enqueuer.py_dataset.use_multiprocessing
         _loaders[enqueuer] = multiprocessing.RawValue("i", -1) if shared else types.SimpleNamespace(value=-1)

@@ -19,6 +19,7 @@ from headrace.loaders.batchgenerators.producer import HANDS_OVER, MAKES, Produce
 from headrace.loaders.iterable import IterableAdapter
 from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.probes import follow_levels
 from headrace.results.loader_model import LoaderModel
 
 #: What records an augmenter.
@@ -96,7 +97,8 @@ class Recorder:
         """Its workers run: follow the queues that it made."""
         for queue in producer.queues_of(augmenter):
             self._follow_workers_queue(augmenter, queue)
-        self._follow_results(producer.results_of(augmenter))
+        if self._received is not None:
+            follow_levels(producer.results_of(augmenter), _is_never, self._received)
 
     def _follow_workers_queue(self, augmenter: Any, queue: Any) -> None:
         """The thread waits in poll(); what it does until get() returns is reading and unpickling."""
@@ -120,22 +122,6 @@ class Recorder:
         timed_get.headrace = True  # type: ignore[attr-defined]
         queue._poll, queue.get = timed_poll, timed_get
 
-    def _follow_results(self, queue: Any) -> None:
-        put, get, items, level = queue._put, queue._get, queue.queue, self._received
-        if level is None:
-            return
-
-        def level_put(item: Any) -> None:
-            put(item)
-            level.put(len(items))
-
-        def level_get() -> Any:
-            item = get()
-            level.get(len(items))
-            return item
-
-        queue._put, queue._get = level_put, level_get
-
     def is_ready(self) -> bool | None:
         augmenter = self._augmenter()
         results = None if augmenter is None else producer.results_of(augmenter)
@@ -144,6 +130,11 @@ class Recorder:
         if self._made is not None:
             self._made.sampled(_level(producer.queues_of(augmenter)), _core.now_ns())
         return not results.empty()
+
+
+def _is_never(_: Any) -> bool:
+    """No item is an end mark."""
+    return False
 
 
 def _level(queues: list[Any]) -> int:

@@ -23,10 +23,9 @@ from headrace.record.session import (
     bare_iterator,
     enabled,
     in_its_phase,
-    kept_open,
+    kept_session,
     loader_handle,
     not_recorded,
-    open_session,
 )
 
 
@@ -157,8 +156,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
         known[1].attachment.detach()
         handle = known[1].handle
     else:
-        session = open_session(None, None)
-        kept_open.add(session)
+        session = kept_session()
         name = adapter.name(obj)
         shown = readable(f"{name} at {line}" if line else name)
         handle = loader_handle(session, shown, attachment.source)

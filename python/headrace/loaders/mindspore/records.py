@@ -22,7 +22,7 @@ from headrace.loaders.mindspore.tree import (
     is_user_function,
 )
 from headrace.record.operator import readable
-from headrace.record.session import enabled, kept_open, loader_handle, not_recorded, open_session
+from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
 
 #: The operator of a name in a stage; created once for all iterators of a loader.
 Operators = Callable[[str, str, int, int], _core.OperatorHandle]
@@ -193,8 +193,7 @@ def _record_by_site(dataset: Any) -> Record:
     # Made anew for each epoch by the same line, it is the same loader.
     if earlier is not None and earlier[1]() is dataset:
         return earlier[0]
-    session = open_session(None, None)
-    kept_open.add(session)
+    session = kept_session()
     name = type(dataset).__name__
     record = Record(loader_handle(session, readable(f"{name} at {site}" if site else name), None))
     _of_site[site] = record, weakref.ref(dataset)

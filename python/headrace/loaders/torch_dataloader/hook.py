@@ -19,9 +19,14 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
-from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
-from headrace.loaders.torch_dataloader.first_draw import sampler_of, time_first_draw
-from headrace.loaders.torch_dataloader.keras import users_dataset
+from headrace.loaders.torch_dataloader import loaders, outer_loops
+from headrace.loaders.torch_dataloader.first_draw import (
+    sampler_of,
+    tells_random,
+    time_first_draw,
+    watch_draws,
+)
+from headrace.loaders.torch_dataloader.foreign import users_dataset
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.loaders.torch_dataloader.settings import (
     Settings,
@@ -29,14 +34,13 @@ from headrace.loaders.torch_dataloader.settings import (
     model_json,
     settings_of,
 )
-from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
-from headrace.loaders.torch_dataloader.worker import WorkerStart
+from headrace.loaders.torch_dataloader.worker import WorkerStart, follow
 from headrace.record.budget import looks
 from headrace.record.hooks import TRIAL, phased_loops
 from headrace.record.session import in_its_phase
 from headrace.results.loader_model import LoaderModel
 
-_WATCH = own_loops.WATCH
+_WATCH = outer_loops.WATCH
 _PHASE = "_headrace_phase"
 _AROUND = "_headrace_around"
 #: The loader's record of a loop that may have a phase, and the name that it had when it was made.
@@ -179,10 +183,10 @@ def _before(loader: Any) -> tuple[Any] | None:
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
         return None
-    own_loops.hook(type(loader))
+    outer_loops.hook(type(loader))
     outer = outer_loops.around(loader)
     is_inner = outer is not None or getattr(loader, _FINISHES, None) is False
-    start = _Start(loader, record, begins=not is_inner and not own_loops.is_being_made(loader))
+    start = _Start(loader, record, begins=not is_inner and not outer_loops.is_being_made(loader))
     start.outer = outer
     _pending.stack[-1] = start
     return (start.make_view(),) if start.enters_workers else None
@@ -209,8 +213,8 @@ def adopt_iterators(loader: Any, record: loaders.Record) -> None:
 
     Their workers are not recorded, only the training process's side.
     """
-    own_loops.hook(type(loader))
-    for value in own_loops.kept_iterators(loader):
+    outer_loops.hook(type(loader))
+    for value in outer_loops.kept_iterators(loader):
         if _WATCH in value.__dict__:
             continue
         start = _Start(loader, record, begins=False)
@@ -349,11 +353,11 @@ def _follow(iterator: Any, start: _Start) -> None:
     for batch, info in list(iterator._task_info.items()):
         watch.dispatched_at_start(info[0], batch)
     for worker, queue in enumerate(iterator._index_queues):
-        queues.follow(queue, "put", "dispatch", watch, worker)
-    queues.follow(iterator._worker_result_queue, "get", "receive", watch)
+        follow(queue, "put", "dispatch", watch, worker)
+    follow(iterator._worker_result_queue, "get", "receive", watch)
     if pins:
-        queues.follow(iterator._data_queue, "put", "pinned_put", watch)
-        queues.follow(iterator._data_queue, "get", "pinned_get", watch)
+        follow(iterator._data_queue, "put", "pinned_put", watch)
+        follow(iterator._data_queue, "get", "pinned_get", watch)
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:

@@ -16,7 +16,7 @@ from headrace.common.handlers import let_through
 from headrace.errors import UsageError
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import readable
-from headrace.record.session import kept_open, not_recorded, open_session
+from headrace.record.session import kept_session, not_recorded
 
 _PROCESS_QUEUES = ("Queue", "SimpleQueue")
 _WRITTEN_IN_C = queue.SimpleQueue if queue.SimpleQueue.__module__ == "_queue" else ()
@@ -54,8 +54,7 @@ class WholeQueueAdapter(Adapter):
 
         shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
         try:
-            session = open_session(run, rank)
-            kept_open.add(session)
+            session = kept_session(run, rank)
             if isinstance(obj, queue.Queue):
                 from headrace.loaders.wrapped_queues import of_threads
 
