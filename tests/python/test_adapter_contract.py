@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from headrace import loaders as adapters
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.graph import Edge, Graph, Loader, Operator, Stage
 from headrace.loaders.kit.probes import follow_levels, time_function
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel
 from virtual import sleep
 
 pytest_plugins = ["virtual"]
@@ -45,29 +46,19 @@ class FeederAttachment(Attachment):
         feeder.read = _core.TimedCallable(feeder.bare_read, op)
 
     def describe(self) -> LoaderModel:
-        return LoaderModel(
-            framework="feeders",
-            stages=[
-                LoaderStage(name="order"),
-                LoaderStage(name="readers", workers=0, gets_work="in_turn", widened_by="readers"),
-            ],
-            buffers=[LoaderBuffer(from_=1, capacity=0, is_window=True, per_worker=True, set_by="ahead")],
-            parameters=[
-                LoaderParameter(name="readers", value=0, sets="workers", set_in="pass it to feeders.Config"),
-                LoaderParameter(name="ahead", value=2, usual=2, sets="window", needs_workers=True),
-                LoaderParameter(name="codec", value="raw", usual="lz4"),
-            ],
-        )
+        graph = Graph()
+        graph.stage("order", 1, "loop")
+        graph.stage("readers", 0, "loop", gets_work="in_turn", widened_by="readers")
+        graph.buffer(1, -1, 0, "ahead", is_window=True, per_worker=True)
+        graph.parameter("readers", value=0, sets="workers", set_in="pass it to feeders.Config")
+        graph.parameter("ahead", value=2, usual=2, sets="window", needs_workers=True)
+        graph.parameter("codec", value="raw", usual="lz4")
+        return graph.model("feeders")
 
 
 class FeederAdapter(Adapter):
-    library = "feeders"
-
-    def detect(self, obj: object) -> int:
-        return 50 if isinstance(obj, Feeder) else 0
-
-    def name(self, obj: object) -> str:
-        return "Feeder"
+    libraries = ("feeders",)
+    classes = (f"{__name__}:Feeder",)
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         return FeederAttachment(obj)
@@ -125,6 +116,41 @@ def test_an_adapter_that_fails_leaves_the_loop_alone(
     assert list(loader) == list(range(60))
     assert "another version" in caplog.text
     assert loader.report().profile.sink.steps == 60
+
+
+BELTS = """
+import queue, threading
+
+class Belt:
+    threads, room, decode = 1, 3, abs
+
+    def __init__(self):
+        self.decoded = queue.Queue(self.room)
+
+    def __iter__(self):
+        fill = lambda: [self.decoded.put(each) for each in (*map(self.decode, range(40)), None)]
+        threading.Thread(target=fill).start()
+        yield from iter(self.decoded.get, None)
+"""
+SCRIPT = """
+import belts, headrace as hr
+loader = hr.wrap(belts.Belt())
+assert list(loader) == list(range(40))
+profile = loader.report().profile
+followed = profile.queues[0]
+print(profile.operators[0].items, followed.puts, followed.capacity, profile.settings["room"])
+"""
+
+
+def test_another_package_has_an_entry_point(execute: Any, tmp_path: Path) -> None:
+    example = (Path(__file__).parents[2] / "docs/loaders/writing.md").read_text().split("```python\n")[1]
+    (tmp_path / "belts.py").write_text(BELTS)
+    (tmp_path / "headrace_belts.py").write_text(example.split("```")[0])
+    entry = tmp_path / "headrace_belts-1.0.dist-info"
+    entry.mkdir()
+    (entry / "METADATA").write_text("Metadata-Version: 2.1\nName: headrace-belts\nVersion: 1.0\n")
+    (entry / "entry_points.txt").write_text("[headrace.loaders]\nbelts = headrace_belts\n")
+    assert execute(SCRIPT, PYTHONPATH=str(tmp_path)).out == "40 40 3 3\n"
 
 
 # --- a loader of stages and queues ---

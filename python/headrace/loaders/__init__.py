@@ -38,6 +38,9 @@ def adapter_for(obj: object) -> Adapter:
     refuse_mistakes(obj)
     libraries.import_used()
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
+    if isinstance(best, IterableAdapter):
+        libraries.import_installed()
+        best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
         kind = type(obj).__name__
         raise UsageError(f"wrap needs an iterable, a DataLoader or a function that makes a batch, not {kind}")

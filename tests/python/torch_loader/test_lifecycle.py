@@ -463,16 +463,11 @@ def test_workers_of_another_kind_are_left_alone() -> None:
     assert any("nothing could be recorded inside the loader's workers" in note for note in profile.notes)
 
 
-class NextLoader(data.DataLoader):  # type: ignore[misc, name-defined]
-    """Says what torch's next version says."""
-
-    worker_method = "multiprocessing"
-
-
 def test_the_workers_of_torchs_next_version_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = data._utils.worker._worker_loop
+    monkeypatch.setattr(ThreadedLoader, "worker_method", "multiprocessing")
     monkeypatch.setattr(loop, "__code__", loop.__code__.replace(co_name="_process_worker_loop"))
-    loader: Any = hr.wrap(NextLoader(Numbers(), batch_size=4, num_workers=1))
+    loader: Any = hr.wrap(ThreadedLoader(Numbers(), batch_size=4, num_workers=1))
     assert len(list(loader)) == 6
     profile = loader.report().profile
     assert profile.operators[0].items == 24

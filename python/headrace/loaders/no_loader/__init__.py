@@ -59,6 +59,3 @@ def watch() -> Iterator[float]:
         for _ in range(_QUEUE_SAMPLES):  # those further away from the loop
             yield sampler.pause_s()
             queues.observe(sampler.everywhere())
-
-
-__all__ = ["watch"]

@@ -419,7 +419,8 @@ def _patch_draws() -> None:
         base._reset = _core.HookedCall(reset, None, _before_first_draws)  # type: ignore[union-attr]
 
 
-def _patch(owner: type | None) -> None:
+def patch_owner(owner: type | None) -> None:
+    """Iterators that a class of DataLoaders makes in its own ``_get_iterator`` are hooked."""
     if owner is None or isinstance(owner.__dict__.get("_get_iterator"), _core.HookedCall):
         return
     if "_get_iterator" not in owner.__dict__:
@@ -437,17 +438,12 @@ def _classes() -> list[type]:
     return [one for one in found if isinstance(one, type)]
 
 
-def patch_owner(owner: type) -> None:
-    """Iterators that a library's subclass of DataLoader makes in its own ``_get_iterator``."""
-    _patch(owner)
-
-
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     _patch_draws()
     outer_loops.patch()
     for owner in _classes():
-        _patch(owner)
+        patch_owner(owner)
 
 
 _noting: set[type] = set()

@@ -55,18 +55,10 @@ class WholeQueueAdapter(Adapter):
         shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
         try:
             session = kept_session(run, rank)
-            if isinstance(obj, queue.Queue):
-                from headrace.loaders.wrapped_queues import of_threads
+            from headrace.loaders.wrapped_queues import of_coroutines, of_processes, of_threads
 
-                of_threads.record(obj, shown, session)
-            elif isinstance(obj, _process_queues()):
-                from headrace.loaders.wrapped_queues import of_processes
-
-                of_processes.record(obj, shown, session)
-            else:
-                from headrace.loaders.wrapped_queues import of_coroutines
-
-                of_coroutines.record(obj, shown, session)
+            kinds = ((queue.Queue, of_threads), (_process_queues(), of_processes), (object, of_coroutines))
+            next(each for kind, each in kinds if isinstance(obj, kind)).record(obj, shown, session)
         except Exception as error:  # the loop must still run
             let_through(error)
             not_recorded(error)

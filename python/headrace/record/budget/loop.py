@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import weakref
 from collections import Counter, deque
@@ -236,8 +237,6 @@ class Budget:
 
     def save(self, until: float, open_gap: dict[Place, float], usual: set[str]) -> None:
         """Writes the file. open_gap: what no loop has followed yet. usual: places of usual steps."""
-        import json  # costs more to import than the rest
-
         if self.is_over:
             return
         places = [
