@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.loaders.batchgenerators import attachment
+from headrace.loaders import batchgenerators as attachment
 from recorded_loops import operators, outcome, run_script
 from stored_reports import StoredReports
 

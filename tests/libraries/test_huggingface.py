@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.loaders.huggingface import stages
+from headrace.loaders import huggingface as stages
 from headrace.loaders.kit import libraries
 from recorded_loops import burn, consume, operators, outcome, played, run_script
 from stored_reports import StoredReports

@@ -216,7 +216,7 @@ def test_two_datasets_at_once(make: Any) -> None:
 def test_another_version_is_seen_from_outside(
     make: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("headrace.loaders.mosaicml.stages._NAMES", ("_gone",))
+    monkeypatch.setattr("headrace.loaders.mosaicml._NAMES", ("_gone",))
     monkeypatch.setattr("headrace.common.messages._warned", set())  # one warning per reason and process
     loader = hr.wrap(make())
     assert len(consume(loader)) == 200

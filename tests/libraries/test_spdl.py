@@ -12,7 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.loaders.spdl import probes
-from recorded_loops import Numbers, operators, run_script, sleeper
+from recorded_loops import Numbers, assert_seen_from_outside, operators, run_script, sleeper
 from stored_reports import StoredReports
 
 spdl = pytest.importorskip("spdl.pipeline", reason="spdl is not installed: pip install headrace[frameworks]")
@@ -263,16 +263,7 @@ def test_probes_can_be_taken_out_again() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise LookupError("a name is gone")
-
-    monkeypatch.setattr(probes, "_cells_of", fail)
-    loader = hr.wrap(four_stages())
-    assert len(consume(loader)) == 40
-    assert "operator detail unavailable" in caplog.text
-    profile = loader.report().profile
-    assert profile.sink.steps == 40
-    assert any("operator detail unavailable" in note for note in profile.notes)
+    assert_seen_from_outside(monkeypatch, caplog, probes, four_stages, "_cells_of")
 
 
 SCRIPT = """

@@ -15,7 +15,7 @@ from stored_reports import StoredReports
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed (make tensorflow)")
 
-from headrace.loaders.tfdata import adapter, graph  # noqa: E402
+from headrace.loaders import tfdata  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("run")
 
@@ -155,8 +155,10 @@ def test_the_users_options_are_shown() -> None:
 
 
 def test_a_merged_node_is_found_along_the_chain() -> None:
-    order = graph.read_graph(tf.data.Dataset.range(9).shuffle(4).map(abs, 2).batch(3).prefetch(1), 2).order
-    found = graph.match(["Root", "Prefetch", "MapAndBatch", "ShuffleV3", "Range"], order)
+    order = tfdata.graph.read_graph(
+        tf.data.Dataset.range(9).shuffle(4).map(abs, 2).batch(3).prefetch(1), 2
+    ).order
+    found = tfdata.graph.match(["Root", "Prefetch", "MapAndBatch", "ShuffleV3", "Range"], order)
     names = [[node.name for node in nodes] for nodes in found]
     assert names == [[], ["prefetch(1)"], ["batch(3)", "abs"], ["shuffle(4)"], ["range"]]
 
@@ -233,8 +235,8 @@ def test_two_loaders_at_once() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert adapter.TfDataAdapter.library == "tensorflow"
-    assert_seen_from_outside(monkeypatch, caplog, graph, dataset_of)
+    assert tfdata.TfDataAdapter.library == "tensorflow"
+    assert_seen_from_outside(monkeypatch, caplog, tfdata, dataset_of)
 
 
 SCRIPT = """

@@ -15,13 +15,13 @@ import headrace as hr
 from headrace.loaders import torchdata_nodes
 from recorded_loops import (
     Numbers,
+    assert_run_needs_no_change,
     assert_seen_from_outside,
     burn,
     consume,
     operators,
     outcome,
     played,
-    run_script,
     sleeper,
 )
 from stored_reports import StoredReports
@@ -264,26 +264,7 @@ def test_another_version_is_seen_from_outside(
     assert_seen_from_outside(monkeypatch, caplog, torchdata_nodes, loader_of)
 
 
-SCRIPT = """
-import time
-import torchdata.nodes as nodes
-
-def decode(item):
-    time.sleep(0.004)
-    return item
-
-loader = nodes.Loader(nodes.ParallelMapper(nodes.IterableWrapper(range(60)), decode, num_workers=1))
-for epoch in range(2):
-    total = 0
-    for item in loader:
-        total += item
-    print(total)
-"""
-
-
 def test_headrace_run_needs_no_change(tmp_path: Path) -> None:
-    printed, report = run_script(tmp_path, SCRIPT)
-    assert printed.startswith("1770\n1770\n")
-    assert report.profile.loader == "Loader at train.py:12"
-    assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
-    assert operators(report)["decode"].items == 120
+    mapper = "nodes.ParallelMapper(nodes.IterableWrapper(range(60)), decode, num_workers=1)"
+    make = f"import torchdata.nodes as nodes\nloader = nodes.Loader({mapper})"
+    assert_run_needs_no_change(tmp_path, make, "Loader at train.py:8")

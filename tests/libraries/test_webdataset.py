@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace.loaders import webdataset as stages
 from headrace.loaders.kit import libraries
-from headrace.loaders.webdataset import stages
 from recorded_loops import burn, consume, operators, outcome, played, run_script
 from stored_reports import StoredReports
 

@@ -92,16 +92,33 @@ def outcome(loop: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
 
 
 def assert_seen_from_outside(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: Any, make: Callable[[], Any]
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
+    module: Any,
+    make: Callable[[], Any],
+    name: str = "read_graph",
 ) -> None:
-    """A loader of 40 batches whose graph ``module.read_graph`` cannot read: one line, and the wait."""
+    """A loader of 40 batches that ``name`` of the module cannot read: one line, and the wait."""
 
     def fail(*_: Any) -> None:
         raise LookupError("a name is gone")
 
-    monkeypatch.setattr(module, "read_graph", fail)
+    monkeypatch.setattr(module, name, fail)
     monkeypatch.setattr("headrace.common.messages._warned", set())  # one warning per reason and process
     loader = hr.wrap(make())
     assert len(consume(loader)) == 40
     assert "operator detail unavailable" in caplog.text
-    assert loader.report().profile.sink.steps == 40
+    profile = loader.report().profile
+    assert profile.sink.steps == 40
+    assert any("operator detail unavailable" in note for note in profile.notes)
+
+
+def assert_run_needs_no_change(tmp_path: Path, make: str, loader: str) -> None:
+    """``headrace run`` of a script that makes its loader of the numbers below 60 in these lines."""
+    loop = "for epoch in range(2):\n    print(sum(loader))\n"
+    decode = "import time\ndef decode(item):\n    time.sleep(0.004)\n    return item\n"
+    printed, report = run_script(tmp_path, f"{decode}{make}\n{loop}")
+    assert printed.startswith("1770\n1770\n")
+    assert report.profile.loader == loader
+    assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
+    assert operators(report)["decode"].items == 120

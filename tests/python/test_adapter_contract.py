@@ -3,6 +3,8 @@
 import queue
 import threading
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ import headrace as hr
 from headrace import _core
 from headrace import loaders as adapters
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.loaders.kit.graph import Edge, Graph, Loader, Operator, Stage
+from headrace.loaders.kit.probes import follow_levels, time_function
+from headrace.results.loader_model import LoaderModel
 from virtual import sleep
 
 pytest_plugins = ["virtual"]
@@ -42,29 +46,19 @@ class FeederAttachment(Attachment):
         feeder.read = _core.TimedCallable(feeder.bare_read, op)
 
     def describe(self) -> LoaderModel:
-        return LoaderModel(
-            framework="feeders",
-            stages=[
-                LoaderStage(name="order"),
-                LoaderStage(name="readers", workers=0, gets_work="in_turn", widened_by="readers"),
-            ],
-            buffers=[LoaderBuffer(from_=1, capacity=0, is_window=True, per_worker=True, set_by="ahead")],
-            parameters=[
-                LoaderParameter(name="readers", value=0, sets="workers", set_in="pass it to feeders.Config"),
-                LoaderParameter(name="ahead", value=2, usual=2, sets="window", needs_workers=True),
-                LoaderParameter(name="codec", value="raw", usual="lz4"),
-            ],
-        )
+        graph = Graph()
+        graph.stage("order", 1, "loop")
+        graph.stage("readers", 0, "loop", gets_work="in_turn", widened_by="readers")
+        graph.buffer(1, -1, 0, "ahead", is_window=True, per_worker=True)
+        graph.parameter("readers", value=0, sets="workers", set_in="pass it to feeders.Config")
+        graph.parameter("ahead", value=2, usual=2, sets="window", needs_workers=True)
+        graph.parameter("codec", value="raw", usual="lz4")
+        return graph.model("feeders")
 
 
 class FeederAdapter(Adapter):
-    library = "feeders"
-
-    def detect(self, obj: object) -> int:
-        return 50 if isinstance(obj, Feeder) else 0
-
-    def name(self, obj: object) -> str:
-        return "Feeder"
+    libraries = ("feeders",)
+    classes = (f"{__name__}:Feeder",)
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         return FeederAttachment(obj)
@@ -124,6 +118,41 @@ def test_an_adapter_that_fails_leaves_the_loop_alone(
     assert loader.report().profile.sink.steps == 60
 
 
+BELTS = """
+import queue, threading
+
+class Belt:
+    threads, room, decode = 1, 3, abs
+
+    def __init__(self):
+        self.decoded = queue.Queue(self.room)
+
+    def __iter__(self):
+        fill = lambda: [self.decoded.put(each) for each in (*map(self.decode, range(40)), None)]
+        threading.Thread(target=fill).start()
+        yield from iter(self.decoded.get, None)
+"""
+SCRIPT = """
+import belts, headrace as hr
+loader = hr.wrap(belts.Belt())
+assert list(loader) == list(range(40))
+profile = loader.report().profile
+followed = profile.queues[0]
+print(profile.operators[0].items, followed.puts, followed.capacity, profile.settings["room"])
+"""
+
+
+def test_another_package_has_an_entry_point(execute: Any, tmp_path: Path) -> None:
+    example = (Path(__file__).parents[2] / "docs/loaders/writing.md").read_text().split("```python\n")[1]
+    (tmp_path / "belts.py").write_text(BELTS)
+    (tmp_path / "headrace_belts.py").write_text(example.split("```")[0])
+    entry = tmp_path / "headrace_belts-1.0.dist-info"
+    entry.mkdir()
+    (entry / "METADATA").write_text("Metadata-Version: 2.1\nName: headrace-belts\nVersion: 1.0\n")
+    (entry / "entry_points.txt").write_text("[headrace.loaders]\nbelts = headrace_belts\n")
+    assert execute(SCRIPT, PYTHONPATH=str(tmp_path)).out == "40 40 3 3\n"
+
+
 # --- a loader of stages and queues ---
 
 
@@ -167,88 +196,35 @@ class Belt:
             thread.join()
 
 
-class BeltAttachment(Attachment):
-    def __init__(self, belt: Belt) -> None:
-        super().__init__(belt, ready=lambda: not belt.decoded.empty())
-        self.belt = belt
-
-    def opened(self, handle: Any) -> None:
-        self.belt.read = self._timed(handle, self.belt.bare_read, "source", 0)
-        self.belt.decode = self._timed(handle, self.belt.bare_decode, "map", 1)
-        self._follow(self.belt.raw, _core.QueueHandle("raw", 2, handle.id, 0, 1))
-        self._follow(self.belt.decoded, _core.QueueHandle("decoded", 3, handle.id, 1, -1))
-        # A stage of which nothing is timed.
-        ship = _core.OperatorHandle("ship", "prefetch", loader=handle.id, stage=2 * PLACES_PER_STAGE)
-        handle.add_operator(ship)
-
-    def _timed(self, handle: Any, body: Any, kind: str, stage: int) -> Any:
-        name = body.__name__.removeprefix("bare_")
-        op = _core.OperatorHandle(name, kind, loader=handle.id, stage=stage * PLACES_PER_STAGE)
-        return _core.TimedCallable(body, op)
-
-    def _follow(self, each: Any, handle: Any) -> None:
-        put, get = each._put, each._get
-
-        def timed_put(item: Any) -> None:
-            put(item)
-            handle.put(len(each.queue), counts=item is not None)
-
-        def timed_get() -> Any:
-            item = get()
-            handle.get(len(each.queue), counts=item is not None)
-            return item
-
-        each._put, each._get = timed_put, timed_get
-
-    def describe(self) -> LoaderModel:
-        return LoaderModel(
-            framework="belts",
-            stages=[
-                LoaderStage(name="read", runs_in="thread"),
-                LoaderStage(
-                    name="decode",
-                    workers=self.belt.decoders,
-                    runs_in="thread",
-                    ordered=False,
-                    widened_by="decode.hands",
-                ),
-                LoaderStage(name="ship", runs_in="async"),
-            ],
-            buffers=[
-                LoaderBuffer(from_=0, to=1, capacity=2),
-                LoaderBuffer(from_=1, to=-1, capacity=3, set_by="tray"),
-            ],
-            parameters=[
-                LoaderParameter(
-                    name="decode.hands",
-                    value=self.belt.decoders,
-                    usual=1,
-                    min=1,
-                    sets="workers",
-                    stage=1,
-                    set_in="pass hands to Belt",
-                ),
-                LoaderParameter(name="tray", value=3, usual=3, min=1, sets="capacity", stage=1),
-            ],
-        )
+def is_end(item: Any) -> bool:
+    return item is None
 
 
-class BeltAdapter(Adapter):
-    library = "belts"
+class Belts(Loader):
+    libraries = ("belts",)
+    classes = (f"{__name__}:Belt",)
 
-    def detect(self, obj: object) -> int:
-        return 50 if isinstance(obj, Belt) else 0
-
-    def name(self, obj: object) -> str:
-        return "Belt"
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return BeltAttachment(obj)
+    def read(self, belt: Belt) -> Graph:
+        graph, loop = Graph(), Stage()
+        read = Stage([Operator("read", "source", partial(time_function, belt, "read"))])
+        decode = Stage([Operator("decode", "map", partial(time_function, belt, "decode"))])
+        graph.add(read)
+        graph.add(decode, belt.decoders, ordered=False, widened_by="decode.hands")
+        graph.add(Stage([Operator("ship", "prefetch")]), runs_in="async")  # of which nothing is timed
+        where: Any = {"usual": 1, "min": 1, "sets": "workers", "stage": 1, "set_in": "pass hands to Belt"}
+        graph.parameter("decode.hands", belt, "decoders", **where)
+        graph.parameter("tray", value=3, usual=3, min=1, sets="capacity", stage=1)
+        graph.edges += [
+            Edge("raw", read, decode, 2, partial(follow_levels, belt.raw, is_end)),
+            Edge("decoded", decode, loop, 3, partial(follow_levels, belt.decoded, is_end), "tray"),
+        ]
+        graph.ready = lambda: not belt.decoded.empty()
+        return graph
 
 
 @pytest.fixture
 def belt(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(adapters, "ADAPTERS", [BeltAdapter(), *adapters.ADAPTERS])
+    monkeypatch.setattr(adapters, "ADAPTERS", [Belts(), *adapters.ADAPTERS])
     loader: Any = hr.wrap(Belt(decoders=2))
     numbers = []
     for number in loader:

@@ -7,11 +7,13 @@ import threading
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 import headrace as hr
+from headrace.record import loop_phases
 from headrace.record.batch_copy import copy_batch
 from headrace.record.cached_batches import CachedBatches, Rounds, size_of
 from virtual import VirtualTime
@@ -78,6 +80,22 @@ def test_ends_when_the_time_is_over(t: VirtualTime) -> None:
     rng = random.Random(3)
     result = measured(t, lambda _: rng.uniform(0.001, 0.1), batches=2, seconds=4)
     assert 3.5 <= result.step_s * result.steps <= 6
+
+
+@pytest.mark.parametrize(("length", "taken"), [(100, 100), (200, 150)])
+def test_a_trainer_counts_its_batches_and_asks_for_no_end(
+    t: VirtualTime, monkeypatch: pytest.MonkeyPatch, length: int, taken: int
+) -> None:
+    monkeypatch.setattr(loop_phases, "wait_for_rest", lambda: None)
+    found: list[float] = []
+    handle: Any = SimpleNamespace(name=f"{length} batches", set_ceiling=found.append)
+    real: Any = SimpleNamespace(take=lambda: t.sleep(0.02), end_recording=lambda: None)
+    phase = loop_phases.CeilingPhase(handle, length)
+    for _ in range(taken):
+        phase.next(real)
+        t.sleep(0.01)
+    del phase
+    assert found == [pytest.approx(0.01)]
 
 
 def test_bytes_are_bounded() -> None:

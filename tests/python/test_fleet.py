@@ -19,6 +19,9 @@ from click.testing import CliRunner
 import headrace as hr
 from headrace.cluster._summary import default_cache
 from headrace.show.cli import main
+from virtual import VirtualTime
+
+pytest_plugins = ["virtual"]
 
 SCRIPT = """
 import json, sys
@@ -233,6 +236,20 @@ def test_waits_of_evaluations_are_told_apart(tmp_path: Path) -> None:
     assert "waits of evaluations" in loaded.to_text()
 
 
+def test_hours_that_no_bottleneck_loses_have_their_cause(tmp_path: Path, t: VirtualTime) -> None:
+    def items(first_s: float, each_s: float) -> Iterator[int]:
+        for number in range(40):
+            t.sleep(each_s if number else first_s)
+            yield number
+
+    for name, first_s, each_s in (("late", 0.5, 0.0), ("short", 0.0, 0.0002)):
+        with hr.session(run=tmp_path / name, rank=0):
+            for _ in hr.wrap(items(first_s, each_s), name="train"):
+                t.sleep(0.01)
+    causes = {row["job"]: row["cause"] for row in hr.Fleet.load(tmp_path).jobs.rows()}
+    assert causes == {"late": "first_batches", "short": "short_waits"}
+
+
 def test_jobs_behind_a_url(fleet: tuple[Path, float, int], tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
@@ -261,6 +278,10 @@ def test_the_command(fleet: tuple[Path, float, int], tmp_path: Path) -> None:
     assert "not read, in part or at all: 4 jobs" in text
     assert text.count(" hours (") == 11  # ten jobs and all of them
     assert "job0003: rank0.hrseg: " in text
+    narrow = hr.Fleet.load(root).to_text(width=40)
+    assert all(
+        change in " ".join(narrow.split()) for change in hr.Fleet.load(root).jobs.to_dict()["change"][:10]
+    )
     content = page.read_text()
     assert "Jobs that lose most" in content
     assert "<script" not in content

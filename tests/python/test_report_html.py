@@ -104,17 +104,9 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     report.save(tmp_path / "report.json")
 
     def headrace(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "headrace",
-            "report",
-            str(tmp_path / "report.json"),
-            "--format",
-            "html",
-        ]
+        words = ["-m", "headrace", "report", tmp_path / "report.json", "--format", "html", *arguments]
         return subprocess.run(
-            [*command, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, *map(str, words)], capture_output=True, text=True, timeout=60, check=True
         )
 
     assert headrace().stdout == report.to_html()

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,18 +30,8 @@ def folder(tmp_path: Path) -> Path:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     for name, step in (("a", "1"), ("b", "20")):
-        command = [
-            sys.executable,
-            "-m",
-            "headrace",
-            "run",
-            "--out",
-            f"runs/{name}",
-            str(script),
-            "--ms",
-            step,
-            "--amp",
-        ]
+        words = f"-m headrace run --out runs/{name} train.py --ms {step} --amp".split()
+        command = [sys.executable, *words]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
     return tmp_path / "runs"
 
@@ -76,6 +67,17 @@ def test_the_command(folder: Path) -> None:
         assert done.returncode == 2 or done.returncode == 1
         assert len(done.stderr.splitlines()) == 1
     assert command(folder / "none").returncode == 1
+
+
+def test_a_pipe_gets_whole_columns_with_their_units(folder: Path) -> None:
+    long = folder / "sweeps" / ("a-name-that-no-terminal-has-room-for-" * 5)
+    shutil.copytree(folder / "a", long)
+    lines = command(folder).stdout.splitlines()
+    assert str(long.relative_to(folder)) in "".join(lines)  # at any depth
+    assert "  samples per second" in lines[0]
+    assert "wait share" in lines[0]
+    (folder / "none").mkdir()
+    assert "at any depth" in command(folder / "none").stdout
 
 
 def test_runs_that_cannot_be_read_are_said(folder: Path) -> None:

@@ -338,7 +338,7 @@ def test_functions_are_not_hidden_by_modules(execute: Callable[..., Any]) -> Non
         """
         import headrace as hr
         import headrace.show.cli, headrace.predict.tuning, headrace.predict.replay
-        from headrace.record import measured_ceiling
+        from headrace.record import loop_phases
         from headrace.run import script_trials
         assert callable(hr.tune) and callable(hr.ceiling)
         """

@@ -233,12 +233,19 @@ def test_a_list_does_not_wait_for_slow_runs(
 def test_nothing_outside_of_the_folder_is_read(recorded: Path, tmp_path: Path) -> None:
     shutil.copytree(recorded, tmp_path / "secret")
     shutil.copytree(recorded, tmp_path / "shown" / "run")
+    shutil.copytree(recorded, tmp_path / "shown" / "of" / "team" / "run")
+    (tmp_path / "shown" / "link").symlink_to(tmp_path)
+    library = Library(tmp_path / "shown")
+    assert {run.name for run in library.runs()[0]} == {"run", "of/team/run"}
+    assert library.find("link/secret") is None
     with viewing(tmp_path / "shown") as address:
         cookie = cookie_of(address)
         for name in ("../secret", "..%2fsecret", "%2e%2e/secret", quote(str(tmp_path / "secret")), "none"):
             answer, page = ask(address, f"/run/{name}", cookie=cookie)
             assert answer.status == 404
             assert "decode" not in page
+        answer, page = ask(address, "/run/of/team/run", cookie=cookie)
+        assert (answer.status, "decode" in page) == (200, True)
         assert ask(address, "/static/../server.py", cookie=cookie)[0].status == 404
         assert ask(address, "/static/..%2fserver.py", cookie=cookie)[0].status == 404
         assert ask(address, "/run/run?rank=7", cookie=cookie)[0].status == 404

@@ -8,8 +8,9 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,12 +19,13 @@ from headrace.cluster._files import fetch, file_system, url_of
 from headrace.cluster._summary import advice_of
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error
-from headrace.results.budget import Loops, loops_in
+from headrace.results.budget import Loops, budget_in, loops_in
+from headrace.results.figures import BudgetPart
 from headrace.results.report import Report
 from headrace.traces.files import is_url
 
 #: Of a job's summary; it changes with what a summary says.
-_VERSION = 1
+_VERSION = 2
 _MAX_TEXT = 400
 #: Files of ranks that could not be read and are named in a summary.
 _MAX_UNREAD = 5
@@ -186,14 +188,15 @@ class _Rank:
     wait_s: float = 0.0
     evaluation_wait_s: float = 0.0
     steps: int = 0
-    #: The longest wait for one loader, its recording and its index in that.
-    longest: tuple[float, _core.SegmentImage, int] | None = None
+    #: The longest wait for one loader, that loop, its recording, and cures for parts of the run.
+    longest: tuple[float, Loops, _core.SegmentImage, Callable[[], list[BudgetPart]]] | None = None
 
     @property
     def wall_s(self) -> float:
         return max(self.run_s, self.loops_s)
 
-    def add(self, image: _core.SegmentImage, loops: list[Loops], run_s: float) -> None:
+    def add(self, folder: Path, own: int, image: _core.SegmentImage) -> None:
+        loops, run_s = loops_in(folder, own, image.loaders())
         trains = not all(one.evaluates for one in loops)
         self.run_s = run_s
         for one in loops:
@@ -205,7 +208,7 @@ class _Rank:
             self.wait_s += wait_s
             self.steps += 0 if one.zipped else one.steps
             if self.longest is None or wait_s > self.longest[0]:
-                self.longest = (wait_s, image, one.index)
+                self.longest = (wait_s, one, image, partial(budget_in, str(folder), own, image))
 
 
 def _summary(name: str, folders: list[tuple[Path, str]]) -> dict[str, Any]:
@@ -221,8 +224,7 @@ def _summary(name: str, folders: list[tuple[Path, str]]) -> dict[str, Any]:
             own = int(segment["rank"])
             rank = ranks.setdefault(int(named[1]) if named and only_one else own, _Rank())
             try:
-                image = _core.SegmentImage(segment["path"])
-                rank.add(image, *loops_in(folder, own, image.loaders()))
+                rank.add(folder, own, _core.SegmentImage(segment["path"]))
             except Error as error:
                 unread.append(error_line(error).replace(f"{folder}/", ""))
     known = {number: rank for number, rank in ranks.items() if rank.longest is not None}
@@ -232,10 +234,13 @@ def _summary(name: str, folders: list[tuple[Path, str]]) -> dict[str, Any]:
         )
     number, worst = max(known.items(), key=lambda item: item[1].wait_s)
     assert worst.longest is not None
-    _, image, index = worst.longest
-    report = Report(image.profile_json(index))
+    _, loop, image, parts = worst.longest
+    report = Report(image.profile_json(loop.index))
     said = report.diagnosis
-    advice = advice_of(said)
+    cause, advice = said.cause or said.kind, advice_of(said)
+    if said.kind == "not_input_bound":  # it lost this time all the same
+        cause = "first_batches" if loop.first_s > loop.waits_s else "short_waits"
+        advice = [part.cure for part in parts() if part.cure and part.loader == loop.name]
     return {
         "version": _VERSION,
         "name": name,
@@ -246,7 +251,7 @@ def _summary(name: str, folders: list[tuple[Path, str]]) -> dict[str, Any]:
         "evaluation_wait_s": max(rank.evaluation_wait_s for rank in known.values()),
         "rank": number,
         "loader": report.loader[:_MAX_TEXT],
-        "cause": said.cause or said.kind,
+        "cause": cause,
         "operator": (said.operator or "")[:_MAX_TEXT],
         "change": advice[0] if advice else said.summary[:_MAX_TEXT],
         "unread": [one[:_MAX_TEXT] for one in unread[:_MAX_UNREAD]],

@@ -47,7 +47,7 @@ def text_of(fleet: Fleet, width: int) -> str:
             f"{row['cause']}{operator}"
         )
         lines += _wrapped(plain(said), width, "  ")
-        lines.append(_shortened(plain(row["change"]), width - 4, "    "))
+        lines += _wrapped(plain(row["change"]), width, "    ")
     lines += ["", *_remarks(fleet)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -78,8 +78,7 @@ def _remarks(fleet: Fleet) -> list[str]:
     evaluation = sum(fleet.jobs.to_dict()["evaluation_hours"])
     if evaluation > 0:
         found.append(f"waits of evaluations, not counted above: {_number(evaluation)} hours")
-    errors = fleet.read_errors
-    if errors:
+    if errors := fleet.read_errors:
         damaged = len({name for name, _ in errors})
         found.append(f"not read, in part or at all: {counted(damaged, 'job')}")
         found += [plain(f"  {name}: {why}") for name, why in errors[:_MAX_ERRORS]]
@@ -110,10 +109,6 @@ def _money(row: dict[str, Any]) -> str:
 def _number(value: float) -> str:
     """Three digits, or whole numbers with commas."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _shortened(text: str, width: int, head: str) -> str:
-    return head + (text if len(text) <= width else f"{text[: max(1, width - 3)]}...")
 
 
 def _wrapped(text: str, width: int, head: str) -> list[str]:

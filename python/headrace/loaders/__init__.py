@@ -7,12 +7,15 @@ import sys
 from typing import Any
 
 from headrace.errors import UsageError
-from headrace.loaders.function import FunctionAdapter
-from headrace.loaders.iterable import IterableAdapter, PoolResultsAdapter
+from headrace.loaders.iterable import (
+    FunctionAdapter,
+    IterableAdapter,
+    PipelineAdapter,
+    PoolResultsAdapter,
+    QueueConsumerAdapter,
+)
 from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.pipeline import PipelineAdapter
-from headrace.loaders.queue_consumer import QueueConsumerAdapter
 from headrace.loaders.wrapped_queues import WholeQueueAdapter
 from headrace.record.operator import is_generator_function, name_of
 
@@ -35,6 +38,9 @@ def adapter_for(obj: object) -> Adapter:
     refuse_mistakes(obj)
     libraries.import_used()
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
+    if isinstance(best, IterableAdapter):
+        libraries.import_installed()
+        best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
         kind = type(obj).__name__
         raise UsageError(f"wrap needs an iterable, a DataLoader or a function that makes a batch, not {kind}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
-from headrace.loaders.function import Calls
+from headrace.loaders.iterable import Calls
 from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.record.operator import code_key, name_of, readable

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.own_attributes import own_values
-from headrace.loaders.kit import libraries
+from headrace.loaders.kit import every_loop
 from headrace.loaders.kit.graph import Edge, Graph, Loader, Operator, Stage
 from headrace.loaders.kit.probes import Undo, after_each, follow_threads, has_items, time_function, time_next
 from headrace.record.operator import name_of
@@ -29,21 +29,14 @@ class Nodes(Loader):
     """A ``Loader`` over nodes, or a node that is iterated over itself."""
 
     libraries = ("torchdata",)
-    module = "torchdata.nodes"
-    classes = ("Loader", "BaseNode")
+    classes = ("torchdata.nodes:Loader", "torchdata.nodes:BaseNode")
+    loops = ("torchdata.nodes:Loader",)
 
     def read(self, obj: Any) -> Graph:
         return read_graph(getattr(obj, "root", obj))
 
 
-libraries.adapters.append(Nodes())
-
-
-def record_every_loader() -> None:
-    """From now on each Loader of this process is recorded when it is iterated over (``headrace run``)."""
-    from headrace.loaders.kit import every_loop
-
-    every_loop.patch(sys.modules["torchdata.nodes"].Loader, Nodes())
+record_every_loader = every_loop.add(Nodes())
 
 
 def _follow(node: Any, queue: str, semaphore: str, handle: _core.QueueHandle) -> Undo:

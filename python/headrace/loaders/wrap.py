@@ -15,7 +15,7 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
-from headrace.loaders.function import Calls
+from headrace.loaders.iterable import Calls
 from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.record.budget import looks

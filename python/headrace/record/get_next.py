@@ -17,9 +17,9 @@ from headrace.record.operator import code_key, readable
 from headrace.record.session import (
     enabled,
     kept_open,
+    kept_session,
     loader_handle,
     not_recorded,
-    open_session,
 )
 from headrace.results.report import Report, report_of_loop
 
@@ -175,8 +175,7 @@ def get_next(name: str | None = None) -> GetNext:
 def _open(session: _core.Session | None, name: str | None, key: object, caller: FrameType) -> BlockLoop:
     with _making:
         if session is None:
-            session = open_session(None, None)
-            kept_open.add(session)
+            session = kept_session()
         known = _loops.get((session, key))
         if known is not None:
             return known

@@ -155,6 +155,12 @@ def join_run(live_path: str) -> bool:
 kept_open: set[_core.Session] = set()
 
 
+def kept_session(run: str | os.PathLike[str] | None = None, rank: int | None = None) -> _core.Session:
+    """The session of `open_session`, in `kept_open`."""
+    kept_open.add(opened := open_session(run, rank))
+    return opened
+
+
 class Session:
     """A recorded run: ``with hr.session(run="runs/a"): ...``.
 

@@ -101,7 +101,6 @@ class Library:
         self._summaries: dict[str, tuple[Any, Summary]] = {}
         #: By run, loader and rank: the stamp of its files, the report, when it was seen to go on.
         self._seen: OrderedDict[tuple[str, str | None, int | None], tuple[Any, Report, float]] = OrderedDict()
-
         self._live: OrderedDict[str, LiveRanks] = OrderedDict()
 
     def runs(self) -> tuple[list[Run], int]:
@@ -122,9 +121,12 @@ class Library:
         """The run of that name; None if there is none."""
         if self.is_one_run:
             return self._run_at(self.root) if name == self._name(self.root) else None
-        if not name or name.startswith(".") or "/" in name or "\0" in name:
+        parts = name.split("/")
+        if "\0" in name or any(not part or part.startswith(".") for part in parts):
             return None
         path = self.root / name
+        if any(folder.is_symlink() for folder in list(path.parents)[: len(parts) - 1]):
+            return None
         return self._run_at(path) if path.is_dir() or (path.suffix in FILES and path.exists()) else None
 
     def state(self, run: Run, loader: str | None = None, rank: int | None = None) -> ReportState:

@@ -31,7 +31,7 @@ class _Known(NamedTuple):
 
 
 class RunsFolder:
-    """The runs of one folder. Thread-safe."""
+    """The runs at any depth below a folder; none inside another run, behind a link or hidden. Thread-safe."""
 
     def __init__(self, root: Path, tunings: bool) -> None:
         """tunings: files of `Tuned.save` count."""
@@ -53,21 +53,26 @@ class RunsFolder:
         return known.files is not None or not self._root.is_dir()
 
     def newest(self) -> list[str]:
-        """Names of those that are there now, the one with the newest file first."""
+        """Their paths below the root, the one with the newest file first."""
         now_ns = time.time_ns()
         before, known = self._known, {}
         found: list[tuple[int, str]] = []
-        for entry in entries(self._root):
-            try:
-                time_ns = entry.stat().st_mtime_ns
-            except OSError:
-                continue  # removed in between
-            one = before.get(entry.name)
-            if one is None or one.time_ns != time_ns or one.until_ns <= now_ns:
-                one = self._look(Path(entry.path), time_ns, now_ns)
-            known[entry.name] = one
-            if one.files is not None:
-                found.append((-max(map(_time_of, one.files), default=time_ns), entry.name))
+        folders = [os.fspath(self._root)]
+        while folders:
+            for entry in entries(folders.pop()):
+                try:
+                    time_ns = entry.stat().st_mtime_ns
+                except OSError:
+                    continue  # removed in between
+                one = before.get(entry.path)
+                if one is None or one.time_ns != time_ns or one.until_ns <= now_ns:
+                    one = self._look(Path(entry.path), time_ns, now_ns)
+                known[entry.path] = one
+                if one.files is not None:
+                    name = os.path.relpath(entry.path, self._root)
+                    found.append((-max(map(_time_of, one.files), default=time_ns), name))
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
         self._known = known
         return [name for _, name in sorted(found)]
 
@@ -93,7 +98,7 @@ def _time_of(file: str) -> int:
         return 0  # removed in between
 
 
-def entries(folder: Path) -> list[os.DirEntry[str]]:
+def entries(folder: str | Path) -> list[os.DirEntry[str]]:
     """Without hidden ones; none of a folder that cannot be read."""
     try:
         with os.scandir(folder) as found:

@@ -18,19 +18,6 @@ from headrace.results.report import Report
 from headrace.results.script_parameters import read
 from headrace.traces.table import Table
 
-#: Of a run, before its parameters.
-_COLUMNS = (
-    "run",
-    "when",
-    "loader",
-    "verdict",
-    "operator",
-    "step_s",
-    "wait_share",
-    "samples_per_s",
-    "faults",
-    "cores",
-)
 _READERS = 4
 
 
@@ -51,6 +38,10 @@ class RunRow(NamedTuple):
     parameters: dict[str, str]
     #: Why it cannot be read; "": it can.
     problem: str = ""
+
+
+#: The columns before those of parameters.
+_COLUMNS = RunRow._fields[: RunRow._fields.index("parameters")]
 
 
 class Runs(NamedTuple):
@@ -96,6 +87,8 @@ class Runs(NamedTuple):
             f"{one.says} ({one.share:.0%} of the differences, p {one.p:.2g})" for one in self.importances
         ]
         notes += [f"{row.run}: {row.problem}" for row in self.rows if row.problem]
+        if not self.rows:
+            notes.append("no run here, nor in a folder below, at any depth")
         if self.older:
             notes.append(f"{self.older} older runs are not listed")
         return Table(_core.Columns.of(columns, notes))
@@ -174,7 +167,7 @@ def _for_importance(rows: Sequence[RunRow]) -> tuple[list[dict[str, str]], list[
 
 
 def runs(folder: str | os.PathLike[str] = "headrace-runs") -> Table:
-    """The runs below ``folder``, newest first: what they were set to, and what came of it.
+    """The runs at any depth below ``folder``, newest first: what they were set to, and what came of it.
 
     Columns: run, when, loader, verdict, operator, step_s, wait_share, samples_per_s, faults, cores, and one
     for each parameter of a loader or script (``p.num_workers``, ``p.lr``). ``notes`` say which parameter the

@@ -7,6 +7,7 @@ import resource
 import shlex
 import signal
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -180,14 +181,13 @@ def _unsaved(folder: RunFolder) -> str:
 def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:
     """A line for each loader and the command that shows the others."""
     width = max(len(plain(report.loader)) for report in reports)
-    columns = _columns()
     lines = []
     for loader, report in zip(loaders, reports, strict=False):  # the list may be longer
         sink = report.profile.sink
         verdict = plain(report.diagnosis.summary) or report.diagnosis.kind.replace("_", " ")
         waited = f"{seconds(loader.waited_s):>7} ({sink.wait_share * 100:>3.0f} %)"
         line = f"  {plain(report.loader):<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
-        lines.append(line if len(line) <= columns else line[: columns - 1] + "…")
+        lines += textwrap.wrap(line, _columns(), subsequent_indent="    ", break_on_hyphens=False)
     if len(loaders) > len(reports):
         lines.append(f"  and {len(loaders) - len(reports)} more")
     options = ["--loader NAME"] if len(loaders) > 1 else []

@@ -21,7 +21,7 @@ def figure(name: str, value: Any) -> str:
         return value
     if isinstance(value, float) and math.isnan(value):
         return "-"
-    if name.endswith("_s"):
+    if name.endswith("_s") and not name.endswith("_per_s"):
         return seconds(float(value))
     if name.endswith("_pct"):
         return f"{value:.2f} %"
@@ -73,11 +73,11 @@ def seconds(value: float) -> str:
 
 
 def title(name: str) -> str:
-    """The column's heading: its unit stands with every figure."""
-    for ending in ("_s", "_pct", "_share", "_gbps", "_bytes"):
+    """The column's heading. The unit stands with each figure; "samples_per_s" is "samples per second"."""
+    for ending, word in (("_per_s", " per second"), ("_pct", " share"), ("_share", " share"), ("_s", "")):
         if name.endswith(ending):
-            name = name[: -len(ending)] + (" share" if ending == "_share" else "")
-    return name.replace("_", " ")
+            return (name[: -len(ending)] + word).replace("_", " ")
+    return name.removesuffix("_gbps").removesuffix("_bytes").replace("_", " ")
 
 
 def _cells(table: Table, max_rows: int | None) -> tuple[list[str], list[list[str]], list[bool]]:

@@ -463,6 +463,17 @@ def test_workers_of_another_kind_are_left_alone() -> None:
     assert any("nothing could be recorded inside the loader's workers" in note for note in profile.notes)
 
 
+def test_the_workers_of_torchs_next_version_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = data._utils.worker._worker_loop
+    monkeypatch.setattr(ThreadedLoader, "worker_method", "multiprocessing")
+    monkeypatch.setattr(loop, "__code__", loop.__code__.replace(co_name="_process_worker_loop"))
+    loader: Any = hr.wrap(ThreadedLoader(Numbers(), batch_size=4, num_workers=1))
+    assert len(list(loader)) == 6
+    profile = loader.report().profile
+    assert profile.operators[0].items == 24
+    assert profile.notes == []
+
+
 def test_waiting_for_workers_that_start_in_turn_is_told_apart() -> None:
     loader = wrapped(Numbers(48, 1e-4), num_workers=3, worker_init_fn=start_in_turn)
     for _ in range(2):

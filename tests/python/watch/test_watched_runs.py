@@ -55,18 +55,8 @@ TRAINING = SCRIPT.replace(
 def run(folder: Path, *arguments: str, text: str = SCRIPT) -> "subprocess.CompletedProcess[str]":
     script = folder / "train.py"
     script.write_text(text)
-    command = [
-        sys.executable,
-        "-m",
-        "headrace",
-        "run",
-        "--watch",
-        "--out",
-        str(folder / "run"),
-        str(script),
-        *arguments,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    words = ["-m", "headrace", "run", "--watch", "--out", str(folder / "run"), str(script), *arguments]
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120)
 
 
 def check(folder: Path) -> "subprocess.CompletedProcess[str]":

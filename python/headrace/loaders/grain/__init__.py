@@ -1,19 +1,160 @@
 """Grain's datasets and DataLoader, node by node, in the main process and in worker processes.
 
-adapter     detects a dataset, an iterator or a DataLoader
-attachment  records it
-graph       reads the nodes, and which threads and processes run which
-probes      times nodes, follows the buffers behind threads and processes
-worker      does so in a worker process
-settings    the nodes' structure and settings, as their user would write them
+graph     reads the nodes, and which threads and processes run which
+settings  the nodes' structure and settings, as their user would write them
+recorder  puts probes into iterators as they are made, also in worker processes
+probes    times nodes, follows the buffers behind threads and processes
 """
 
 from __future__ import annotations
 
 import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
 
-from headrace.loaders.grain.adapter import GrainAdapter
-from headrace.loaders.kit import libraries
+from headrace import _core
+from headrace.common.handlers import let_through
+from headrace.common.messages import warn_once
+from headrace.common.own_attributes import own_attribute
+from headrace.loaders.grain import probes
+from headrace.loaders.grain.graph import INTERLEAVE, Graph, kind_of, number, read_graph
+from headrace.loaders.grain.recorder import Recorder, install
+from headrace.loaders.grain.settings import model_of, queues_of, setters_of
+from headrace.loaders.kit import every_loop, libraries
+from headrace.loaders.kit.base import Adapter, Attachment, Followed
+from headrace.results.loader_model import LoaderModel
+
+
+class GrainAttachment(Attachment):
+    """A dataset, a DataLoader, or an iterator over one of them."""
+
+    def __init__(self, obj: Any) -> None:
+        #: The prefetching node that the training loop takes from, if there is one.
+        self._last: list[weakref.ref[Any]] = []
+        super().__init__(Followed(obj, self), ready=_ready(self._last))
+        self._obj = weakref.ref(obj)
+        self._model: LoaderModel | None = None
+        self._graph: Graph | None = None
+        self._recorder: Recorder | None = None
+        self._followed: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return setters_of(self._obj())
+
+    def _keep(self, graph: Graph) -> None:
+        """Its model, and of the graph the shape: nodes live as long as their user wants."""
+        self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+        self._graph = Graph(stages=graph.stages)
+        for stage in graph.stages:
+            stage.node = None
+            for each in stage.operators:
+                each.node = None
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        graph = read_graph(_tree_of(self._obj()))
+        names = number(graph)
+        if any(kind_of(each.node) == INTERLEAVE for each in graph.nested):
+            install()  # before there is an iterator
+        for place, stage in enumerate(graph.stages):
+            for index, each in enumerate(stage.operators):
+                at = place * _core.PLACES_PER_STAGE + index
+                # What is not called yet stands in the graph as well.
+                handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
+        self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
+        self._keep(graph)
+
+    def around(self, iterator: Any) -> Any:
+        try:
+            self._follow(iterator)
+        except Exception as error:  # the loop must still run
+            let_through(error)
+            if self._recorder is not None:
+                _core.miss(self._recorder.loader, _core.NO_ITERATOR_DETAIL)
+            warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")
+        return iterator
+
+    def _follow(self, iterator: Any) -> None:
+        root = _tree_of(iterator)
+        if self._recorder is None or self._graph is None or root in self._followed:
+            return
+        self._followed.add(root)
+        graph = read_graph(root)
+        if graph.shape() != self._graph.shape():
+            raise LookupError("its iterators have other stages than its datasets")
+        # Nodes make what counts for them at their first element, and their parents' anew: once is enough.
+        root._stats  # noqa: B018
+        stages = self._graph.stages
+        in_loop = len(stages) - 1 if stages and stages[-1].workers == 0 else -1
+        self._last[:] = []
+        if in_loop < 0 and graph.waits:
+            self._last.append(weakref.ref(graph.waits[-1].node))
+        self._recorder.follow(root, 0, in_loop)
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
+
+
+def _tree_of(obj: Any) -> Any:
+    """The dataset or the iterator at the end of what the user has."""
+    if type(obj).__name__ in ("DataLoader", "DataLoaderIterator"):
+        for name in ("_dataset", "_iterator"):  # of a DataLoader, of its iterator
+            if (tree := own_attribute(obj, name)) is not None:
+                return tree
+    if hasattr(obj, "to_iter_dataset"):
+        return obj.to_iter_dataset()  # what iter() of a MapDataset makes
+    return obj
+
+
+def _ready(last: list[weakref.ref[Any]]) -> Callable[[], bool | None]:
+    def ready() -> bool | None:
+        node = last[0]() if last else None
+        return False if node is None else bool(probes.has_elements(node))
+
+    return ready
+
+
+_CLASSES = ("IterDataset", "MapDataset", "DatasetIterator", "DataLoader", "DataLoaderIterator")
+
+
+class GrainAdapter(Adapter):
+    """A ``MapDataset``, an ``IterDataset``, a ``DatasetIterator``, a ``DataLoader`` or its iterator."""
+
+    libraries = ("grain",)
+    classes = tuple(f"grain:{each}" for each in _CLASSES)
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        return GrainAttachment(obj)
+
+
+def patch_datasets(adapter: Adapter) -> None:
+    """Each class of datasets has an `__iter__` of its own, those that the user makes later as well."""
+    module: Any = sys.modules["grain"]
+    every_loop.patch(module.MapDataset, adapter)
+    base = module.IterDataset
+    begin = base.__init_subclass__.__func__
+    if getattr(begin, "headrace", False):
+        return
+
+    def made(cls: Any, /, **kwargs: Any) -> None:
+        begin(cls, **kwargs)
+        _patch(cls, adapter)
+
+    made.headrace = True  # type: ignore[attr-defined]
+    base.__init_subclass__ = classmethod(made)
+    kinds = [base]
+    for kind in kinds:
+        _patch(kind, adapter)
+        kinds += [each for each in kind.__subclasses__() if each not in kinds]
+
+
+def _patch(kind: type, adapter: Adapter) -> None:
+    own = vars(kind).get("__iter__")
+    if own is None:
+        return
+    own.headrace = False  # Grain copies the attributes of the method that it puts its own around
+    every_loop.patch(kind, adapter)
+
 
 libraries.adapters.append(GrainAdapter())
 
@@ -23,12 +164,8 @@ RECORDED_AFTER = {"grain": "_src"}
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset or DataLoader in this process is recorded (``headrace run``)."""
-    from headrace.loaders.grain import every
     from headrace.loaders.kit import every_loop
 
     adapter = GrainAdapter()
     every_loop.patch(sys.modules["grain"].DataLoader, adapter)
-    every.patch_datasets(adapter)
-
-
-__all__ = ["GrainAdapter", "record_every_loader"]
+    patch_datasets(adapter)

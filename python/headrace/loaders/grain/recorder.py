@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
@@ -21,6 +23,7 @@ from headrace.loaders.grain.graph import (
     kind_of,
     read_graph,
 )
+from headrace.record.session import join_run
 
 #: What records the parts of an interleave, by the id of its iterator.
 _interleaves: dict[int, tuple[Recorder, int, int, int]] = {}
@@ -133,8 +136,6 @@ class Recorder:
                 if part is not None:
                     self.follow_part(part, first + nested.first, takes, all_at)
             return
-        from headrace.loaders.grain.worker import WorkerStart
-
         if node._prefetch_process is None and flat < 0:
             start = WorkerStart(node._worker_init_fn, self.live_path, self, first + nested.first, below)
             node._worker_init_fn = start
@@ -177,3 +178,54 @@ def install() -> None:
 
     made.headrace = True  # type: ignore[attr-defined]
     module._add_prefetch_and_make_iterator = made
+
+
+class WorkerStart:
+    """Called in the worker process after the user's own function: records the iterator that it makes.
+
+    Never raises anything of its own.
+    """
+
+    def __init__(
+        self, users: Callable[[], None] | None, live_path: str, recorder: Recorder, first: int, takes: int
+    ) -> None:
+        self.users = users
+        self.live_path = live_path
+        self.recorder = recorder
+        #: Where the stages of the process begin, and which of them its own thread is.
+        self.first = first
+        self.takes = takes
+
+    def __call__(self) -> None:
+        if self.users is not None:
+            self.users()
+        if not join_run(self.live_path):
+            return
+        try:
+            self._follow_first_iterator()
+        except Exception as error:
+            let_through(error)
+            _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
+
+    def _follow_first_iterator(self) -> None:
+        kind: Any = sys.modules["grain._src.python.dataset.dataset"].WithOptionsIterDataset
+        make = kind.__iter__
+        depth = [0]
+
+        @functools.wraps(make)
+        def followed(dataset: Any) -> Any:
+            depth[0] += 1
+            try:
+                iterator = make(dataset)
+            finally:
+                depth[0] -= 1
+            if depth[0] == 0:  # the outermost one: what the process takes from
+                kind.__iter__ = make
+                try:
+                    self.recorder.follow(iterator, self.first, self.takes)
+                except Exception as error:
+                    let_through(error)
+                    _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
+            return iterator
+
+        kind.__iter__ = followed

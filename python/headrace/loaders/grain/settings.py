@@ -23,7 +23,8 @@ from headrace.loaders.grain.graph import (
     threads_of,
 )
 from headrace.loaders.kit.base import classes_of
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.loaders.kit.graph import Graph as ShownGraph
+from headrace.results.loader_model import LoaderModel
 
 _READ_OPTIONS = "set it in ReadOptions(), which to_iter_dataset() takes"
 _PROCESSES = "set it in MultiprocessingOptions(), which mp_prefetch() takes"
@@ -70,127 +71,93 @@ def setters_of(obj: Any) -> dict[str, Callable[[Any], None]]:
     return {name: partial(put, *place) for name, place in where.items()}
 
 
-class _Parameters:
+class _Shown(ShownGraph):
     def __init__(self, is_loader: bool) -> None:
-        self.all: list[LoaderParameter] = []
+        """is_loader: of a DataLoader, which has names of its own for some parameters."""
+        super().__init__()
         self._is_loader = is_loader
 
-    def add(self, parameter: LoaderParameter) -> str:
-        """Its name: where it is there already, with a number."""
+    def add_parameter(self, name: str, set_in: str, **fields: Any) -> str:
         if self._is_loader:
-            is_loaders = parameter.name in _LOADERS_NAMES
-            parameter.name = _LOADERS_NAMES.get(parameter.name, parameter.name)
-            parameter.set_in = _OF_LOADER if is_loaders else _READ_OPTIONS_OF_LOADER
-        base, count = parameter.name, 1
-        while any(each.name == parameter.name for each in self.all):
-            count += 1
-            parameter.name = f"{base}#{count}"
-        self.all.append(parameter)
-        return parameter.name
+            set_in = _OF_LOADER if name in _LOADERS_NAMES else _READ_OPTIONS_OF_LOADER
+            name = _LOADERS_NAMES.get(name, name)
+        return self.parameter(name, set_in=set_in, **fields)
 
 
 def model_of(graph: Graph, is_loader: bool = False) -> LoaderModel:
-    """is_loader: of a DataLoader, which has names of its own for some parameters."""
-    parameters = _Parameters(is_loader)
-    stages = []
+    """is_loader: as for `_Shown`."""
+    shown = _Shown(is_loader)
     for place, stage in enumerate(graph.stages):
-        stages.append(
-            LoaderStage(
-                name=stage.name,
-                workers=stage.workers,
-                runs_in=stage.runs_in,
-                gets_work="own_shard" if stage.runs_in == "process" else "shared_queue",
-                widened_by=_of_stage(stage, place, graph, parameters),
-            )
-        )
-    buffers = []
+        gets = "own_shard" if stage.runs_in == "process" else "shared_queue"
+        one = shown.stage(stage.name, stage.workers, stage.runs_in, gets_work=gets)
+        one.widened_by = _of_stage(stage, place, graph, shown)
+    queues = queues_of(graph)
     for edge in graph.edges:
-        name = _of_edge(edge, graph, parameters)
-        capacity = queues_of(graph)[graph.place(edge.fills)][1]
-        buffers.append(
-            LoaderBuffer(
-                from_=graph.place(edge.fills), to=graph.place(edge.takes), capacity=capacity, set_by=name
-            )
-        )
+        from_ = graph.place(edge.fills)
+        shown.buffer(from_, graph.place(edge.takes), queues[from_][1], _of_edge(edge, graph, shown))
     for nested in graph.nested:
-        _of_interleave(nested, graph, stages, parameters)
-    if not stages:
-        stages.append(LoaderStage(name="loop", workers=0))
-    return LoaderModel(framework="grain", stages=stages, buffers=buffers, parameters=parameters.all)
+        _of_interleave(nested, graph, shown)
+    if not shown.stages:
+        shown.stage("loop", 0, "loop")
+    return shown.model("grain")
 
 
-def _of_stage(stage: Stage, place: int, graph: Graph, parameters: _Parameters) -> str:
+def _of_stage(stage: Stage, place: int, graph: Graph, shown: _Shown) -> str:
     """The parameters of a stage; the one that sets its workers."""
+    own: dict[str, Any] = {"min": 0, "sets": "workers", "stage": place}
     if stage.runs_in == "loop":
-        return _of_loop(stage, place, graph, parameters)
+        return _of_loop(stage, graph, shown, own)
     if stage.runs_in == "process":
-        workers = LoaderParameter(name="num_workers", value=stage.workers, usual=0, min=0, sets="workers")
-        workers.stage, workers.set_in = place, _PROCESSES
-        return parameters.add(workers)
+        return shown.add_parameter("num_workers", _PROCESSES, value=stage.workers, usual=0, **own)
     if kind_of(stage.node) != READS:
         return ""
-    threads = LoaderParameter(name="num_threads", value=threads_of(stage.node), usual=16, min=0)
-    threads.set_in = _READ_OPTIONS
-    if stage.copies > 1 or stage.in_process:
-        parameters.add(threads)
-        return ""
-    threads.stage, threads.sets = place, "workers"
-    name = parameters.add(threads)
-    if not any(each.in_process for each in graph.stages):
-        moves = LoaderParameter(name="mp_prefetch", value="thread", usual="thread", sets="executor")
-        moves.stage, moves.set_in = (
-            place,
-            "put .mp_prefetch(MultiprocessingOptions(num_workers=...)) behind it",
-        )
-        parameters.add(moves)
-    return name
+    is_fixed = stage.copies > 1 or stage.in_process
+    own = {"min": 0} if is_fixed else own
+    name = shown.add_parameter("num_threads", _READ_OPTIONS, value=threads_of(stage.node), usual=16, **own)
+    if not is_fixed and not any(each.in_process for each in graph.stages):
+        where = "put .mp_prefetch(MultiprocessingOptions(num_workers=...)) behind it"
+        own = {"value": "thread", "usual": "thread", "sets": "executor", "stage": place}
+        shown.add_parameter("mp_prefetch", where, **own)
+    return "" if is_fixed else name
 
 
-def _of_loop(stage: Stage, place: int, graph: Graph, parameters: _Parameters) -> str:
+def _of_loop(stage: Stage, graph: Graph, shown: _Shown, own: dict[str, Any]) -> str:
     if any(wait.stage is stage for wait in graph.inline) and len(graph.stages) == 1:
-        threads = LoaderParameter(name="num_threads", value=0, usual=16, min=0, sets="workers", stage=place)
-        threads.set_in = _READ_OPTIONS
-        parameters.add(threads)
+        shown.add_parameter("num_threads", _READ_OPTIONS, value=0, usual=16, **own)
     if any(each.in_process for each in graph.stages):
         return ""
-    workers = LoaderParameter(name="num_workers", value=0, usual=0, min=0, sets="workers", stage=place)
-    workers.set_in = _PROCESSES
-    return parameters.add(workers)
+    return shown.add_parameter("num_workers", _PROCESSES, value=0, usual=0, **own)
 
 
-def _of_edge(edge: Edge, graph: Graph, parameters: _Parameters) -> str:
+def _of_edge(edge: Edge, graph: Graph, shown: _Shown) -> str:
     node = edge.fills.node
     if node is None or edge.kind == INTERLEAVE:
         return ""
-    name, where = {
-        READS: ("prefetch_buffer_size", _READ_OPTIONS),
-        THREAD: ("prefetch_buffer_size", "set it in ThreadPrefetchIterDataset()"),
-        PROCESS: ("per_worker_buffer_size", _PROCESSES),
+    name, where, usual = {
+        READS: ("prefetch_buffer_size", _READ_OPTIONS, 500),
+        THREAD: ("prefetch_buffer_size", "set it in ThreadPrefetchIterDataset()", None),
+        PROCESS: ("per_worker_buffer_size", _PROCESSES, 1),
     }[edge.kind]
-    usual = {READS: 500, PROCESS: 1}.get(edge.kind)
-    size = LoaderParameter(name=name, value=size_of(node), usual=usual, min=1, set_in=where)
-    if edge.copies > 1 or edge.fills.in_process:
-        parameters.add(size)
-        return ""
-    size.stage, size.sets = graph.place(edge.fills), "capacity"
-    return parameters.add(size)
+    is_fixed = edge.copies > 1 or edge.fills.in_process
+    own: dict[str, Any] = {} if is_fixed else {"sets": "capacity", "stage": graph.place(edge.fills)}
+    name = shown.add_parameter(name, where, value=size_of(node), usual=usual, min=1, **own)
+    return "" if is_fixed else name
 
 
-def _of_interleave(nested: Nested, graph: Graph, stages: list[LoaderStage], parameters: _Parameters) -> None:
+def _of_interleave(nested: Nested, graph: Graph, shown: _Shown) -> None:
     node = nested.node
     if kind_of(node) != INTERLEAVE:
         return
     part, cycle = parts_of(node)
     if part is not None and kind_of(part) == PROCESS:
         return  # the workers of mp_prefetch
-    length = LoaderParameter(name="cycle_length", value=cycle, min=1)
-    length.set_in = "set it in InterleaveIterDataset()"
+    own: dict[str, Any] = {}
     # One thread for each part: as many as parts are read at once.
-    for place in range(nested.first, len(stages)):
-        if graph.stages[place].copies == cycle == stages[place].workers and length.stage < 0:
-            length.stage, length.sets, length.max = place, "workers", _parts(node)
-            stages[place].widened_by = "cycle_length"
-    parameters.add(length)
+    for place in range(nested.first, len(shown.stages)):
+        if graph.stages[place].copies == cycle == shown.stages[place].workers and not own:
+            own = {"sets": "workers", "stage": place, "max": _parts(node)}
+            shown.stages[place].widened_by = "cycle_length"
+    shown.add_parameter("cycle_length", "set it in InterleaveIterDataset()", value=cycle, min=1, **own)
 
 
 def _parts(interleave: Any) -> int | None:

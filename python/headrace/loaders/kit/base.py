@@ -41,6 +41,16 @@ def record_detail(
         warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
 
 
+def describe(handle: _core.LoaderHandle, model: LoaderModel) -> None:
+    """Write how the loader is built and set into its record. Raises ValueError if a run has no room."""
+    from headrace.results.data import as_json
+
+    text = json.dumps(as_json(model), separators=(",", ":"))
+    if len(text.encode()) > _core.LONGEST_MODEL:
+        raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
+    handle.describe(text, max(stage.workers for stage in model.stages))
+
+
 class Attachment:
     """An adapter's hold on one loader."""
 
@@ -92,15 +102,19 @@ class Attachment:
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
         """A loop begins: its attachment gets ready, its record has the loader's model."""
         self.begin(handle)
-        model = self.describe()
-        if model is None:
-            return
-        from headrace.results.data import as_json
+        if (model := self.describe()) is not None:
+            describe(handle, model)
 
-        text = json.dumps(as_json(model), separators=(",", ":"))
-        if len(text.encode()) > _core.LONGEST_MODEL:
-            raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
-        handle.describe(text, max(stage.workers for stage in model.stages))
+
+class Followed:
+    """Stands for an object: each iterator over it goes through the attachment's `around`."""
+
+    def __init__(self, obj: Any, attachment: Attachment) -> None:
+        self._obj = obj
+        self._attachment = attachment
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._attachment.around(iter(self._obj))
 
 
 class Adapter(ABC):
@@ -108,16 +122,20 @@ class Adapter(ABC):
 
     #: Packages of the loader's library.
     libraries: tuple[str, ...] = ()
+    #: Its loaders, as "module:Class", and those of which ``headrace run`` records each loop, as
+    #: "module:Class.method"; the method is ``__iter__`` if there is none.
+    classes: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 
-    @abstractmethod
     def detect(self, obj: object) -> int:
         """How well this adapter fits ``obj``: 0 not at all; the highest one is taken."""
+        return 50 if any(isinstance(obj, classes_of(*each.split(":"))) for each in self.classes) else 0
 
-    @abstractmethod
-    def name(self, obj: object) -> str:
+    def name(self, obj: Any) -> str:
         """The loader's name in reports if the user gives none."""
+        return type(obj).__name__
 
     @abstractmethod
     def attach(self, obj: Any, name: str | None = None) -> Attachment:

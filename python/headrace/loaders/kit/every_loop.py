@@ -15,17 +15,17 @@ from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
-from headrace.loaders.kit.libraries import MODULES
+from headrace.loaders.kit.libraries import MODULES, adapters, streams
 from headrace.loaders.kit.names import is_the_users, user_line
+from headrace.loaders.kit.streams import StreamStages
 from headrace.record.operator import readable
 from headrace.record.session import (
     bare_iterator,
     enabled,
     in_its_phase,
-    kept_open,
+    kept_session,
     loader_handle,
     not_recorded,
-    open_session,
 )
 
 
@@ -49,6 +49,22 @@ _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
 #: The object whose loop begins on this thread.
 _beginning = threading.local()
+
+
+def add(adapter: Adapter, stages: StreamStages | None = None) -> Callable[[], None]:
+    """Use an adapter, and stages of its library's streams, from now on. Returns what records every loop."""
+    adapters.append(adapter)
+    if stages is not None:
+        streams.append(stages)
+    return functools.partial(record_loops, adapter)
+
+
+def record_loops(adapter: Adapter) -> None:
+    """From now on each of the adapter's `loops` in this process is recorded (``headrace run``)."""
+    for each in adapter.loops:
+        module, _, place = each.partition(":")
+        kind, _, method = place.partition(".")
+        patch(getattr(sys.modules[module], kind), adapter, method or "__iter__")
 
 
 def patch(
@@ -140,8 +156,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
         known[1].attachment.detach()
         handle = known[1].handle
     else:
-        session = open_session(None, None)
-        kept_open.add(session)
+        session = kept_session()
         name = adapter.name(obj)
         shown = readable(f"{name} at {line}" if line else name)
         handle = loader_handle(session, shown, attachment.source)

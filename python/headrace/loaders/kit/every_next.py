@@ -14,7 +14,7 @@ from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 from headrace.loaders.kit.names import user_line
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
-from headrace.record.session import enabled, kept_open, not_recorded, open_session
+from headrace.record.session import enabled, kept_session, not_recorded
 
 
 def patch(
@@ -71,8 +71,7 @@ class _Loop:
         self._attachment: Attachment | None = None
         self._ready: bool | None = None
         try:
-            session = open_session(None, None)
-            kept_open.add(session)
+            session = kept_session()
             self._attachment = adapter.attach(obj)
             name = adapter.name(obj)
             line = user_line(*adapter.libraries)

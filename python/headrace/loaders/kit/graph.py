@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.probes import Undo
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
@@ -65,6 +65,8 @@ class Graph:
         self.operators: list[tuple[int, Operator]] = []
         self.stages: list[LoaderStage] = []
         self.edges: list[Edge] = []
+        #: Beside those of the edges.
+        self.buffers: list[LoaderBuffer] = []
         self.parameters: list[LoaderParameter] = []
         #: By parameter: what sets it before the loader runs.
         self.setters: dict[str, Callable[[Any], None]] = {}
@@ -88,24 +90,33 @@ class Graph:
         """Append a parameter, and return its name.
 
         ``owner`` has its value in ``attribute`` (default: ``name``). fixed: setting that has no effect.
-        ``fields``: more of its `LoaderParameter`; the value as well, if there is no owner.
+        ``fields``: more of its `LoaderParameter`; the value as well, if the owner does not have it.
         """
         attribute = attribute or name
         name = self._unique(LoaderParameter, name)
         if owner is not None:
-            value = getattr(owner, attribute)
-            fields["value"] = value if isinstance(value, (bool, str)) else int(value)
+            if "value" not in fields:
+                value = getattr(owner, attribute)
+                fields["value"] = value if isinstance(value, (bool, str)) else int(value)
             if not fixed:
                 self.setters[name] = partial(setattr, owner, attribute)
         self.parameters.append(LoaderParameter(name=name, **fields))
         return name
 
+    def stage(self, name: str, workers: int, runs_in: str, **fields: Any) -> LoaderStage:
+        """Append a stage whose operators are recorded elsewhere."""
+        self.stages.append(LoaderStage(name=name, workers=workers, runs_in=runs_in, **fields))
+        return self.stages[-1]
+
+    def buffer(self, from_: int, to: int, capacity: int, set_by: str = "", **fields: Any) -> None:
+        """Append a queue whose levels are recorded elsewhere, by the places of its stages."""
+        self.buffers.append(LoaderBuffer(from_=from_, to=to, capacity=capacity, set_by=set_by, **fields))
+
     def model(self, framework: str) -> LoaderModel:
-        model = LoaderModel(framework=framework, stages=self.stages, parameters=self.parameters)
         for each in self.edges:
-            buffer = LoaderBuffer(from_=each.fills.place, to=each.takes.place, capacity=each.capacity)
-            buffer.set_by = each.set_by
-            model.buffers.append(buffer)
+            self.buffer(each.fills.place, each.takes.place, each.capacity, each.set_by)
+        model = LoaderModel(framework=framework, stages=self.stages, parameters=self.parameters)
+        model.buffers = self.buffers
         model.delivery.ordered = all(stage.ordered for stage in self.stages)
         return model
 
@@ -119,19 +130,9 @@ class Graph:
 class Loader(Adapter):
     """The adapter of a library whose loaders can be read as a graph. `read` is all that it needs."""
 
-    #: The module that defines its loaders, and their classes there.
-    module = ""
-    classes: tuple[str, ...] = ()
-
     @abstractmethod
     def read(self, obj: Any) -> Graph:
         """The graph of a loader. Raises if the library is another version, which hides the operators only."""
-
-    def detect(self, obj: object) -> int:
-        return 50 if isinstance(obj, classes_of(self.module, *self.classes)) else 0
-
-    def name(self, obj: object) -> str:
-        return type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         return GraphAttachment(obj, self)

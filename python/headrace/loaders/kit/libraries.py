@@ -5,9 +5,13 @@ A module of `headrace.loaders` puts its adapters, and how streams of its library
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from headrace.common.handlers import let_through
+from headrace.common.messages import warn_once
 
 if TYPE_CHECKING:
     from headrace.loaders.kit.base import Adapter
@@ -46,3 +50,22 @@ def import_used() -> None:
         if package in sys.modules and name not in _imported:
             importlib.import_module(f"headrace.loaders.{name}")
             _imported.add(name)
+
+
+def import_installed() -> None:
+    """Import what other packages have for such libraries: entry points in the group ``headrace.loaders``."""
+    for each in _entry_points():
+        if each.name in sys.modules and each.value not in _imported:
+            _imported.add(each.value)
+            try:
+                each.load()
+            except Exception as error:  # the loop must still run
+                let_through(error)
+                warn_once(f"the loaders of {each.name} are seen from outside: {each.value} fails ({error!r})")
+
+
+@functools.cache
+def _entry_points() -> tuple[Any, ...]:
+    from importlib.metadata import entry_points  # it takes as long as Headrace
+
+    return tuple(entry_points(group="headrace.loaders"))

@@ -15,6 +15,7 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import libraries
+from headrace.loaders.kit.base import Attachment
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
@@ -122,6 +123,23 @@ def splits_itself(dataset: Any) -> bool:
     """Whether a stream gives each worker a part of its samples, however many workers there are."""
     stages = _stages_of(dataset)
     return stages is not None and stages.splits_itself
+
+
+class StreamAttachment(Attachment):
+    """A stream in the training loop: each of its stages is timed."""
+
+    def __init__(self, obj: Any, framework: str) -> None:
+        super().__init__(obj)
+        self._framework = framework
+        self._model: LoaderModel | None = None
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        stream: Any = self.iterable
+        record(stream, handle.id)
+        self._model = model_in_loop(self._framework, parameters_of(stream), shards_of(stream))
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
 
 
 def _stages_of(dataset: Any) -> StreamStages | None:

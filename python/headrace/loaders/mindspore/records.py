@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
@@ -13,10 +13,97 @@ from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.kit.names import user_line
-from headrace.loaders.mindspore.settings import edges_of, model_of, prefetch_size
-from headrace.loaders.mindspore.tree import Tree
+from headrace.loaders.mindspore.tree import (
+    Stage,
+    Tree,
+    decomposed,
+    graph_of,
+    is_random_access,
+    is_user_function,
+)
 from headrace.record.operator import readable
-from headrace.record.session import enabled, kept_open, loader_handle, not_recorded, open_session
+from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
+
+#: The operator of a name in a stage; created once for all iterators of a loader.
+Operators = Callable[[str, str, int, int], _core.OperatorHandle]
+
+
+class TimedIterable:
+    """In the place of an iterable source: each item that it makes is one call of the operator."""
+
+    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
+        self._source = source
+        self._operator = operator
+
+    def __iter__(self) -> Iterator[Any]:
+        return _core.OperatorIterator(self._source, self._operator)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
+
+
+class TimedSizedIterable(TimedIterable):
+    """A `TimedIterable` with a length."""
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+
+class TimedGenerator:
+    """In the place of a generator function."""
+
+    def __init__(self, function: Callable[[], Any], operator: _core.OperatorHandle) -> None:
+        self._function = function
+        self._operator = operator
+
+    def __call__(self) -> Iterator[Any]:
+        return _core.OperatorIterator(self._function(), self._operator)
+
+
+def time_stage(stage: Stage, place: int, operators: Operators) -> bool:
+    """Replace what the stage calls. Returns whether all of its own time is now measured."""
+    node = stage.node
+    if stage.kind == "source":
+        if not hasattr(node, "source"):
+            return False
+        node.source = _timed_source(node, operators(stage.name, "source", place, 0))
+        return True
+    if isinstance(getattr(node, "operations", None), list):
+        return _time_operations(stage, place, operators)
+    if stage.functions:
+        node.per_batch_map = _core.TimedCallable(
+            node.per_batch_map, operators(stage.name, stage.kind, place, 0)
+        )
+    # Batching itself is MindSpore's.
+    return False
+
+
+def _time_operations(stage: Stage, place: int, operators: Operators) -> bool:
+    flat = decomposed(stage.node.operations)
+    number = 0
+    for index, operation in enumerate(flat):
+        if not is_user_function(operation):
+            continue
+        # The only one has the stage's name, as its parameters do.
+        name = stage.name if len(stage.functions) == 1 else stage.functions[number][0]
+        flat[index] = _core.TimedCallable(operation, operators(name, "map", place, number))
+        number += 1
+    # A list of its own: MindSpore shares the user's between all copies of the dataset.
+    stage.node.operations = flat
+    return number == len(flat)
+
+
+def _timed_source(node: Any, operator: _core.OperatorHandle) -> Any:
+    source = node.source
+    if is_random_access(node):
+        return _core.TimedDataset(source, operator)
+    if hasattr(source, "__iter__"):
+        kind = TimedSizedIterable if hasattr(source, "__len__") else TimedIterable
+        return kind(source, operator)
+    return TimedGenerator(source, operator)
+
 
 _records: dict[int, Record] = {}
 _of_site: dict[str, tuple[Record, weakref.ref[Any]]] = {}
@@ -49,16 +136,15 @@ class Record(Attachment):
             time(stage, place, self.operator)
             if not any(at == place for at, _ in self._operators):
                 self.operator(stage.name, stage.kind, place, 0)
-        self._model = model_of(tree)
+        self._model = graph_of(tree).model("mindspore")
         return tree
 
     def queues(self, tree: Tree) -> dict[int, _core.QueueHandle]:
         if not self._queues:
-            capacity = prefetch_size()
-            self._queues = {
-                place: _core.QueueHandle(f"{stage.name} ->", capacity, self.handle.id, place, to)
-                for stage, (place, to) in zip(tree.stages, edges_of(tree), strict=True)
-            }
+            for buffer in graph_of(tree).buffers:
+                ends = buffer.from_, buffer.to
+                name = f"{tree.stages[buffer.from_].name} ->"
+                self._queues[buffer.from_] = _core.QueueHandle(name, buffer.capacity, self.handle.id, *ends)
         return self._queues
 
     def describe(self) -> Any:
@@ -107,8 +193,7 @@ def _record_by_site(dataset: Any) -> Record:
     # Made anew for each epoch by the same line, it is the same loader.
     if earlier is not None and earlier[1]() is dataset:
         return earlier[0]
-    session = open_session(None, None)
-    kept_open.add(session)
+    session = kept_session()
     name = type(dataset).__name__
     record = Record(loader_handle(session, readable(f"{name} at {site}" if site else name), None))
     _of_site[site] = record, weakref.ref(dataset)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import object_name
 from headrace.record.operator import readable
 
@@ -149,3 +151,33 @@ def _name_of(node: Any, kind: str) -> str:
     word = type(node).__name__.removesuffix("Dataset").lower() if kind == "map" else kind
     name = f"{word}({', '.join(inside)})" if inside else word
     return readable(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
+
+
+def prefetch_size() -> int:
+    """Rows that each operator's output queue holds."""
+    return int(sys.modules["mindspore.dataset"].config.get_prefetch_size())
+
+
+def graph_of(tree: Tree) -> Graph:
+    """The stages, queues and parameters of an iterator's own copy of a dataset, in MindSpore's words."""
+    graph, capacity = Graph(), prefetch_size()
+    where = "set it with mindspore.dataset.config.set_prefetch_size() before the dataset is made"
+    graph.parameter("prefetch_size", value=capacity, usual=16, min=1, sets="capacity", set_in=where)
+    graph.setters["prefetch_size"] = sys.modules["mindspore.dataset"].config.set_prefetch_size
+    takers = {taken: place for place, stage in enumerate(tree.stages) for taken in stage.inputs}
+    for place, each in enumerate(tree.stages):
+        runs_in = "process" if each.in_processes else "thread"
+        shown = graph.stage(each.name, each.workers, runs_in, gets_work="in_turn")
+        graph.buffer(place, takers.get(place, -1), capacity, "prefetch_size")
+        where = f"{type(each.node).__name__}()" if each.kind == "source" else f".{each.kind}()"
+        own: dict[str, Any] = {"stage": place, "set_in": f"set it in {where}"}
+        if each.parallel:
+            name = "num_parallel_workers"
+            # MindSpore refuses more, also for functions that only wait.
+            own |= {"min": 1, "max": os.cpu_count(), "value": each.workers}
+            shown.widened_by = graph.parameter(f"{each.name}.{name}", each.node, name, sets="workers", **own)
+        if each.functions:
+            name = "python_multiprocessing"
+            own |= {"value": each.in_processes, "usual": False, "min": None, "max": None}
+            graph.parameter(f"{each.name}.{name}", each.node, name, sets="executor", **own)
+    return graph

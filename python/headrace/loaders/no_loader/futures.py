@@ -16,7 +16,7 @@ from headrace.loaders.kit.names import is_the_users
 from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import _code, code_key, name_of, readable
-from headrace.record.session import kept_open, open_session
+from headrace.record.session import kept_session
 
 #: Libraries whose frames may be between `Future.result` and the user's line, as in `executor.map`.
 _BEHIND = ("concurrent", "threading", "headrace")
@@ -77,8 +77,7 @@ class _FutureLoop:
         self._place = place
         self._main = threading.main_thread().ident
         self._is_open = self._more = False
-        session = open_session(None, None)
-        kept_open.add(session)
+        session = kept_session()
         name = readable(f"futures at {Path(place.code.co_filename).name}:{place.line}")
         self._loop = BlockLoop(session, name, None)
         kind.result = _core.HookedCall(kind.result, self._before, self._after, self._failed, True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from headrace import _core
+
 
 class Execution(Protocol):
     """Records one execution."""
@@ -53,3 +55,57 @@ class CallbackClasses(list[Any]):
 
     def __copy__(self) -> CallbackClasses:
         return CallbackClasses(self)
+
+
+#: Calls of one moment that are recorded one by one; more are fewer, longer ones.
+_MAX_CALLS = 16
+#: Where the time of user's functions is, the first one that has a value: those of newer versions first.
+_BUSY = ("function_body_time_s", "block_transform_time_s", "block_generation_time")
+
+
+def require_function_time(metrics: Any) -> None:
+    """Raises AttributeError where Ray counts only the making of blocks, without the user's functions."""
+    if not any(hasattr(metrics, name) for name in _BUSY[:-1]):
+        raise AttributeError(_BUSY[0])
+
+
+class Progress:
+    """Passes on an operator's blocks and their times. Used by the thread of the execution."""
+
+    def __init__(self, metrics: Any, operator: _core.OperatorHandle) -> None:
+        self._metrics = metrics
+        self._calls = _core.OverlappingCalls(operator)
+        self._blocks = 0
+        self._busy_s = 0.0
+        #: The most of its tasks that ran at once.
+        self.tasks = 0
+
+    def count_tasks(self) -> None:
+        """Raises AttributeError if Ray's counters have other names."""
+        self.tasks = max(self.tasks, int(self._metrics.num_tasks_running))
+
+    def update(self) -> None:
+        """Passes on what is new. Raises AttributeError if Ray's counters have other names."""
+        metrics = self._metrics
+        blocks = int(metrics.num_task_outputs_generated) - self._blocks
+        if blocks <= 0:
+            return
+        busy_s = self._busy_time() - self._busy_s
+        self._blocks += blocks
+        self._busy_s += busy_s
+        now_ns = _core.now_ns()
+        calls = min(blocks, _MAX_CALLS)
+        for _ in range(calls):
+            self._calls.done(now_ns - int(max(0.0, busy_s) / calls * 1e9), False)
+
+    def _busy_time(self) -> float:
+        found = [value for name in _BUSY if (value := getattr(self._metrics, name, None))]
+        return float(found[0]) if found else 0.0
+
+    def waiting_blocks(self) -> int:
+        """Blocks that wait for this operator."""
+        return int(self._metrics.num_external_inqueue_blocks)
+
+    def finished_blocks(self) -> int:
+        """Blocks of this operator that wait for the next one, or for the loop."""
+        return int(self._metrics.num_external_outqueue_blocks)

@@ -31,8 +31,7 @@ class Pipelines(Loader):
     """A ``Pipeline``, or the iterable of one that runs in a process of its own."""
 
     libraries = ("spdl",)
-    module = "spdl.pipeline"
-    classes = ("Pipeline",)
+    classes = ("spdl.pipeline:Pipeline",)
 
     def detect(self, obj: object) -> int:
         kind = type(obj)

@@ -13,8 +13,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.loaders.kit.graph import Graph as ShownGraph
 from headrace.loaders.tfdata.python_functions import tokens_of
 from headrace.record.operator import readable
+from headrace.results.loader_model import LoaderModel
 
 _DEEPEST = 500
 AUTOTUNE = -1
@@ -207,3 +209,69 @@ def match(chain: list[str], order: list[Node]) -> list[list[Node]]:
                 del left[: at + 1]
         found.append(nodes)
     return found
+
+
+def workers_of(stage: Stage, tuned: dict[int, int]) -> int:
+    """As many as TensorFlow runs now, where it decides."""
+    owner = stage.owner
+    return stage.workers if owner is None else max(1, tuned.get(id(owner), stage.workers))
+
+
+def model_of(graph: Graph, tuned: dict[int, int], options: Any) -> LoaderModel:
+    """The stages, buffers and parameters as their user would write them."""
+    shown = ShownGraph()
+    for place, stage in enumerate(graph.stages):
+        workers = workers_of(stage, tuned)
+        runs_in = "loop" if stage.workers == 0 else "thread"
+        one = shown.stage(stage.nodes[-1].name, workers, runs_in)
+        for node in stage.nodes:
+            one.widened_by = _of_node(node, stage, place, workers, shown) or one.widened_by
+    for edge in graph.edges:
+        from_, set_by = graph.place(edge.fills), ""
+        prefetch = next((owner for owner in edge.owners if owner.family == "Prefetch"), None)
+        if prefetch is not None:
+            name, tunes = prefetch_name(graph, prefetch), prefetch.size == AUTOTUNE
+            own: dict[str, Any] = {"value": "AUTOTUNE" if tunes else prefetch.size}
+            if len(edge.owners) == 1 and not tunes:
+                own |= {"min": 1, "sets": "capacity", "stage": from_, "set_in": "set it in .prefetch()"}
+                set_by = name
+            shown.parameter(name, **own)
+        shown.buffer(from_, graph.place(edge.takes), edge.capacity, set_by)
+    _of_options(options, shown)
+    return shown.model("tf.data")
+
+
+def prefetch_name(graph: Graph, node: Node) -> str:
+    """ "prefetch", or with its number, from the source on."""
+    same = [each for each in reversed(graph.order) if each.family == "Prefetch"]
+    at = next(at for at, each in enumerate(same) if each is node)
+    return "prefetch" if at == 0 else f"prefetch#{at + 1}"
+
+
+def _of_node(node: Node, stage: Stage, place: int, workers: int, shown: ShownGraph) -> str:
+    """The parameters of one dataset; the one that sets the workers of its stage."""
+    takes_calls = node.calls is not None or node.family in ("Map", "Batch", "PaddedBatch", "Interleave")
+    if node.cycle is not None:
+        shown.parameter(f"{node.name}.cycle_length", value=node.cycle, set_in="set it in .interleave()")
+    if not takes_calls:
+        return ""
+    is_owner = stage.owner is node
+    method = node.family.lower() if node.family != "PaddedBatch" else "padded_batch"
+    tuned = " (AUTOTUNE has set it; tf.data.Options has its limits)" if node.calls == AUTOTUNE else ""
+    value, usual = (workers, None) if is_owner else (0, 0)
+    own: dict[str, Any] = {"stage": place, "set_in": f"set it in .{method}(){tuned}"}
+    name = f"{node.name}.num_parallel_calls"
+    shown.parameter(name, value=value, usual=usual, min=0, sets="workers", **own)
+    return name if is_owner or node.family == "Map" else ""
+
+
+def _of_options(options: Any, shown: ShownGraph) -> None:
+    """What the user has set of the limits of tuning."""
+    for group, names in (
+        ("autotune", ("enabled", "cpu_budget", "ram_budget")),
+        ("threading", ("private_threadpool_size",)),
+    ):
+        for name in names:
+            value = getattr(getattr(options, group, None), name, None)
+            if isinstance(value, (int, bool)):
+                shown.parameter(f"{group}.{name}", value=value, set_in="set it in tf.data.Options()")

@@ -19,9 +19,14 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
 from headrace.loaders.kit.names import object_name
-from headrace.loaders.torch_dataloader import loaders, outer_loops, own_loops, queues
-from headrace.loaders.torch_dataloader.first_draw import sampler_of, time_first_draw
-from headrace.loaders.torch_dataloader.keras import users_dataset
+from headrace.loaders.torch_dataloader import loaders, outer_loops
+from headrace.loaders.torch_dataloader.first_draw import (
+    sampler_of,
+    tells_random,
+    time_first_draw,
+    watch_draws,
+)
+from headrace.loaders.torch_dataloader.foreign import users_dataset
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.loaders.torch_dataloader.settings import (
     Settings,
@@ -29,14 +34,13 @@ from headrace.loaders.torch_dataloader.settings import (
     model_json,
     settings_of,
 )
-from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
-from headrace.loaders.torch_dataloader.worker import WorkerStart
+from headrace.loaders.torch_dataloader.worker import WorkerStart, follow
 from headrace.record.budget import looks
 from headrace.record.hooks import TRIAL, phased_loops
 from headrace.record.session import in_its_phase
 from headrace.results.loader_model import LoaderModel
 
-_WATCH = own_loops.WATCH
+_WATCH = outer_loops.WATCH
 _PHASE = "_headrace_phase"
 _AROUND = "_headrace_around"
 #: The loader's record of a loop that may have a phase, and the name that it had when it was made.
@@ -133,8 +137,8 @@ class _Start:
         self.watch = _core.IteratorWatch(self.handle, begins)
         if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
             self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to
-        #: Workers of another kind than processes (worker_method, not in a release yet) are left alone.
-        self.enters_workers = self.workers > 0 and getattr(loader, "worker_method", "process") == "process"
+        #: Workers in threads (worker_method, not in a release yet) are left alone.
+        self.enters_workers = self.workers > 0 and getattr(loader, "worker_method", "") != "thread"
         if self.workers > 0 and not self.enters_workers:
             self.handle.miss(_core.NO_WORKER_DETAIL)
         self.view: Any = None
@@ -179,10 +183,10 @@ def _before(loader: Any) -> tuple[Any] | None:
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
         return None
-    own_loops.hook(type(loader))
+    outer_loops.hook(type(loader))
     outer = outer_loops.around(loader)
     is_inner = outer is not None or getattr(loader, _FINISHES, None) is False
-    start = _Start(loader, record, begins=not is_inner and not own_loops.is_being_made(loader))
+    start = _Start(loader, record, begins=not is_inner and not outer_loops.is_being_made(loader))
     start.outer = outer
     _pending.stack[-1] = start
     return (start.make_view(),) if start.enters_workers else None
@@ -209,8 +213,8 @@ def adopt_iterators(loader: Any, record: loaders.Record) -> None:
 
     Their workers are not recorded, only the training process's side.
     """
-    own_loops.hook(type(loader))
-    for value in own_loops.kept_iterators(loader):
+    outer_loops.hook(type(loader))
+    for value in outer_loops.kept_iterators(loader):
         if _WATCH in value.__dict__:
             continue
         start = _Start(loader, record, begins=False)
@@ -349,11 +353,11 @@ def _follow(iterator: Any, start: _Start) -> None:
     for batch, info in list(iterator._task_info.items()):
         watch.dispatched_at_start(info[0], batch)
     for worker, queue in enumerate(iterator._index_queues):
-        queues.follow(queue, "put", "dispatch", watch, worker)
-    queues.follow(iterator._worker_result_queue, "get", "receive", watch)
+        follow(queue, "put", "dispatch", watch, worker)
+    follow(iterator._worker_result_queue, "get", "receive", watch)
     if pins:
-        queues.follow(iterator._data_queue, "put", "pinned_put", watch)
-        queues.follow(iterator._data_queue, "get", "pinned_get", watch)
+        follow(iterator._data_queue, "put", "pinned_put", watch)
+        follow(iterator._data_queue, "get", "pinned_get", watch)
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:
@@ -415,7 +419,8 @@ def _patch_draws() -> None:
         base._reset = _core.HookedCall(reset, None, _before_first_draws)  # type: ignore[union-attr]
 
 
-def _patch(owner: type | None) -> None:
+def patch_owner(owner: type | None) -> None:
+    """Iterators that a class of DataLoaders makes in its own ``_get_iterator`` are hooked."""
     if owner is None or isinstance(owner.__dict__.get("_get_iterator"), _core.HookedCall):
         return
     if "_get_iterator" not in owner.__dict__:
@@ -433,17 +438,12 @@ def _classes() -> list[type]:
     return [one for one in found if isinstance(one, type)]
 
 
-def patch_owner(owner: type) -> None:
-    """Iterators that a library's subclass of DataLoader makes in its own ``_get_iterator``."""
-    _patch(owner)
-
-
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     _patch_draws()
     outer_loops.patch()
     for owner in _classes():
-        _patch(owner)
+        patch_owner(owner)
 
 
 _noting: set[type] = set()

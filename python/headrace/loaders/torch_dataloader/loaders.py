@@ -13,10 +13,10 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.names import is_the_users, object_name
-from headrace.loaders.torch_dataloader import keras
+from headrace.loaders.torch_dataloader import foreign
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
 from headrace.record.operator import readable
-from headrace.record.session import enabled, kept_open, loader_handle, not_recorded, open_session
+from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
 
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
 RECORD = "_headrace_record"
@@ -179,7 +179,7 @@ def _readable_name(dataset: Any, role: str, site: str) -> str:
 
 
 def _called(dataset: Any, role: str) -> str:
-    name = object_name(keras.users_dataset(dataset))
+    name = object_name(foreign.users_dataset(dataset))
     return f"{name} ({role})" if role else name
 
 
@@ -242,8 +242,7 @@ def _record_by_site(loader: Any) -> Record:
     if earlier is not None and earlier[1]() is None:
         record = earlier[0]
     else:
-        session = open_session(None, None)
-        kept_open.add(session)
+        session = kept_session()
         _forget_gone()
         record = Record(loader_handle(session, name, None))
         if site:

@@ -16,8 +16,7 @@ from headrace import _core
 from headrace.common.own_attributes import own_attribute, own_values
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.names import object_name
-from headrace.loaders.torch_dataloader.foreign import foreign_of
-from headrace.loaders.torch_dataloader.keras import name_in_loop, users_dataset
+from headrace.loaders.torch_dataloader.foreign import foreign_of, name_in_loop, users_dataset
 from headrace.record.operator import readable
 
 #: A place for a timed object during a fetch: object of a library (None: the fetcher), attribute, bare, timed.

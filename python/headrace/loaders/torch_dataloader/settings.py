@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headrace.loaders.kit import streams
-from headrace.loaders.torch_dataloader import keras
-from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass
+from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass, workers_of
 from headrace.results.loader_model import (
     LoaderBuffer,
     LoaderDelivery,
@@ -120,7 +119,7 @@ def settings_of(loader: Any) -> Settings:
         start_method=_start_method(loader) if workers > 0 else "",
         trainer=_trainer(),
         num_shards=streams.shards_of(getattr(loader, "dataset", None)),
-        keras_workers=keras.workers_of(getattr(loader, "dataset", None)),
+        keras_workers=workers_of(getattr(loader, "dataset", None)),
         splits_itself=streams.splits_itself(getattr(loader, "dataset", None)),
         of_stream=parameters_of_subclass(loader)
         + tuple(

@@ -1,4 +1,9 @@
-"""What runs in each worker process of a DataLoader between the user's worker_init_fn and its first batch."""
+"""What runs in each worker process of a DataLoader between the user's worker_init_fn and its first batch.
+
+The put and get of a loader's own queues, here and in the loop, report where each batch is. The queue object
+stays the loader's; it gets a subclass of its class with the same name, whose methods pass the call to the
+`QueueCall` stored in the object.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,33 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.loaders.torch_dataloader import queues
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
+
+_CALL = {"put": "_headrace_put", "get": "_headrace_get"}
+_followed_classes: dict[type, type] = {}
+
+
+def _followed_class(base: type) -> type:
+    made = _followed_classes.get(base)
+    if made is None:
+        namespace: dict[str, Any] = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+        for method, attribute in _CALL.items():
+            namespace[method] = _core.QueueMethod(getattr(base, method), attribute)
+        made = _followed_classes[base] = type(base.__name__, (base,), namespace)
+        _followed_classes[made] = made
+    return made
+
+
+def follow(queue: Any, method: str, role: str, told: Any, worker: int = -1) -> None:
+    """``method`` (put or get) of ``queue`` reports each item to ``told``, a watch or writer.
+
+    role: as for `QueueCall`. Raises if the queue cannot be followed.
+    """
+    followed = _followed_class(type(queue))
+    original = followed.__dict__[method].__wrapped__
+    queue.__dict__[_CALL[method]] = _core.QueueCall(role, original, told, worker)
+    queue.__class__ = followed
 
 
 class WorkerStart:
@@ -126,20 +155,16 @@ def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> Non
     fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
 
 
-def _worker_frame() -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "_worker_loop":
-        frame = frame.f_back
-    return frame
-
-
 def _follow_queues(writer: _core.DeliveryWriter) -> None:
-    frame = _worker_frame()
+    frame: FrameType | None = sys._getframe(1)
+    # The worker's loop, which torch names differently in different versions.
+    while frame is not None and not {"index_queue", "data_queue"} <= set(frame.f_code.co_varnames):
+        frame = frame.f_back
     if frame is None:
-        raise LookupError("no _worker_loop on the stack")
-    index_queue = _core.local_variables(frame)["index_queue"]
-    data_queue = _core.local_variables(frame)["data_queue"]
-    queues.follow(index_queue, "get", "take", writer)
-    queues.follow(data_queue, "put", "deliver", writer)
+        raise LookupError("no worker's loop on the stack")
+    of_loop = _core.local_variables(frame)
+    index_queue, data_queue = of_loop["index_queue"], of_loop["data_queue"]
+    follow(index_queue, "get", "take", writer)
+    follow(data_queue, "put", "deliver", writer)
     # The feeder thread, which starts with the first put, takes this from the queue object.
     data_queue.__dict__["_send_bytes"] = _core.QueueCall("send", data_queue._send_bytes, writer)

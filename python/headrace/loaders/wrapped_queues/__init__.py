@@ -16,7 +16,7 @@ from headrace.common.handlers import let_through
 from headrace.errors import UsageError
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import readable
-from headrace.record.session import kept_open, not_recorded, open_session
+from headrace.record.session import kept_session, not_recorded
 
 _PROCESS_QUEUES = ("Queue", "SimpleQueue")
 _WRITTEN_IN_C = queue.SimpleQueue if queue.SimpleQueue.__module__ == "_queue" else ()
@@ -54,20 +54,11 @@ class WholeQueueAdapter(Adapter):
 
         shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
         try:
-            session = open_session(run, rank)
-            kept_open.add(session)
-            if isinstance(obj, queue.Queue):
-                from headrace.loaders.wrapped_queues import of_threads
+            session = kept_session(run, rank)
+            from headrace.loaders.wrapped_queues import of_coroutines, of_processes, of_threads
 
-                of_threads.record(obj, shown, session)
-            elif isinstance(obj, _process_queues()):
-                from headrace.loaders.wrapped_queues import of_processes
-
-                of_processes.record(obj, shown, session)
-            else:
-                from headrace.loaders.wrapped_queues import of_coroutines
-
-                of_coroutines.record(obj, shown, session)
+            kinds = ((queue.Queue, of_threads), (_process_queues(), of_processes), (object, of_coroutines))
+            next(each for kind, each in kinds if isinstance(obj, kind)).record(obj, shown, session)
         except Exception as error:  # the loop must still run
             let_through(error)
             not_recorded(error)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from typing import Any
 
 from headrace import _core
 from headrace.errors import Error
+from headrace.loaders.kit.base import describe
+from headrace.loaders.kit.graph import Graph
 from headrace.record.get_next import BlockLoop
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel
 from headrace.results.report import Report, report_of_loop
 
 #: The stage that puts.
@@ -37,42 +38,25 @@ class QueueRecord:
 
     def has_producers(self, number: int) -> None:
         """So many tasks or processes fill the queue."""
-        from headrace.results.data import as_json
-
         number = max(1, min(number, _MAX_PRODUCERS))
         if number != self._producers:
             self._producers = number
-            text = json.dumps(as_json(self._model()), separators=(",", ":"))
-            self.handle.describe(text, number)
+            describe(self.handle, self._model())
 
     def _model(self) -> LoaderModel:
+        graph, capacity = Graph(), self._capacity
+        graph.stage("order", 1, "loop")
+        graph.stage("producers", self._producers, self._runs_in, ordered=False, widened_by="producers")
+        graph.buffer(_PUTS, -1, capacity or 1 << 16, "maxsize" if capacity else "")
         where = "tasks" if self._runs_in == "async" else "processes"
-        producers = LoaderParameter(
-            name="producers", value=self._producers, min=1, sets="workers", stage=_PUTS
-        )
-        producers.set_in = f"start as many {where} that put to {self.name}"
-        room = LoaderParameter(name="maxsize", value=self._capacity, min=1, sets="capacity", stage=_PUTS)
-        return LoaderModel(
-            framework="queue",
-            stages=[
-                LoaderStage(name="order"),
-                LoaderStage(
-                    name="producers",
-                    workers=self._producers,
-                    runs_in=self._runs_in,
-                    ordered=False,
-                    widened_by="producers",
-                ),
-            ],
-            buffers=[
-                LoaderBuffer(
-                    from_=_PUTS,
-                    capacity=self._capacity or 1 << 16,
-                    set_by="maxsize" if self._capacity else "",
-                )
-            ],
-            parameters=[producers, *([room] if self._capacity else [])],
-        )
+        where = f"start as many {where} that put to {self.name}"
+        own: dict[str, Any] = {"min": 1, "stage": _PUTS}
+        graph.parameter("producers", value=self._producers, sets="workers", set_in=where, **own)
+        if capacity:
+            graph.parameter("maxsize", value=capacity, sets="capacity", **own)
+        model = graph.model("queue")
+        model.delivery.ordered = True
+        return model
 
     def begin_get(self, level: int) -> None:
         """The loop asks for an item, and the queue holds ``level``."""

@@ -21,8 +21,7 @@ from headrace.common.plain import typed_error_line
 from headrace.common.sampling_thread import run_steps
 from headrace.common.users_files import is_the_users
 from headrace.record.budget import stacks
-from headrace.record.budget.loop import Loop
-from headrace.record.budget.spent import Budget
+from headrace.record.budget.loop import Budget, Loop
 from headrace.record.budget.stacks import Call, Place
 from headrace.record.hooks import before_close, on_loader, phased_loops
 from headrace.results.process_files import before_reading

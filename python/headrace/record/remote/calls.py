@@ -17,8 +17,6 @@ MAX_REFUSED = 1024
 
 #: What was refused: when, and the thread that may begin nothing else before it tries again (0: any).
 _refused: dict[bytes, tuple[int, int]] = {}
-
-
 _begin = _core.RemoteCall.begin
 
 
@@ -40,6 +38,21 @@ def begin_in_thread(target: bytes) -> _core.RemoteCall | None:
         return _begin(0, target)
     backoff = _pause_before(target, threading.get_ident())
     return _begin(0, target, backoff > 0, backoff)
+
+
+class Asking:
+    """Around one request, which has failed if an exception leaves the block. None: it is not recorded."""
+
+    def __init__(self, target: bytes, in_one_thread: bool = False) -> None:
+        self.call = begin_in_thread(target) if in_one_thread else begin(target)
+        self._target, self._in_one_thread = target, in_one_thread
+
+    def __enter__(self) -> _core.RemoteCall | None:
+        return self.call
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is not None and self.call is not None:
+            failed(self.call, self._target, self._in_one_thread)
 
 
 def is_refused(status: int) -> bool:

@@ -16,26 +16,14 @@ def hook(library: ModuleType) -> None:
 
     def handle_request(self: Any, request: Any) -> Any:
         target = _target(request)
-        call = calls.begin_in_thread(target)
-        if call is None:
-            return handle(self, request)
-        try:
+        with calls.Asking(target, in_one_thread=True) as call:
             response = handle(self, request)
-        except BaseException:
-            calls.failed(call, target, in_one_thread=True)
-            raise
         return _answered(call, target, response)
 
     async def handle_async_request(self: Any, request: Any) -> Any:
         target = _target(request)
-        call = calls.begin(target)
-        if call is None:
-            return await handle_async(self, request)
-        try:
+        with calls.Asking(target) as call:
             response = await handle_async(self, request)
-        except BaseException:
-            calls.failed(call, target)
-            raise
         return _answered(call, target, response)
 
     sync.handle_request = handle_request
@@ -49,6 +37,8 @@ def _target(request: Any) -> bytes:
 
 
 def _answered(call: Any, target: bytes, response: Any) -> Any:
+    if call is None:
+        return response
     call.answered(response.status)
     if calls.is_refused(response.status):
         calls.refused(target)

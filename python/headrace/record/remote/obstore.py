@@ -15,10 +15,9 @@ _READS = ("get", "get_range", "get_ranges", "head")
 def hook(library: ModuleType) -> None:
     """Each call is one request."""
     for name in _READS:
-        if hasattr(library, name):
-            setattr(library, name, _counted(getattr(library, name)))
-        if hasattr(library, f"{name}_async"):
-            setattr(library, f"{name}_async", _counted_async(getattr(library, f"{name}_async")))
+        for each, counted in ((name, _counted), (f"{name}_async", _counted_async)):
+            if hasattr(library, each):
+                setattr(library, each, counted(getattr(library, each)))
 
 
 def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
@@ -34,23 +33,17 @@ def _size(result: Any) -> int:
 
 
 def _done(call: Any, result: Any) -> Any:
-    call.answered(200)
-    call.ended(_size(result))
+    if call is not None:
+        call.answered(200)
+        call.ended(_size(result))
     return result
 
 
 def _counted(function: Any) -> Any:
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
-        target = _target(args, kwargs)
-        call = calls.begin_in_thread(target)
-        if call is None:
-            return function(*args, **kwargs)
-        try:
+        with calls.Asking(_target(args, kwargs), in_one_thread=True) as call:
             result = function(*args, **kwargs)
-        except BaseException:
-            calls.failed(call, target, in_one_thread=True)
-            raise
         return _done(call, result)
 
     return read
@@ -59,15 +52,8 @@ def _counted(function: Any) -> Any:
 def _counted_async(function: Any) -> Any:
     @functools.wraps(function)
     async def read(*args: Any, **kwargs: Any) -> Any:
-        target = _target(args, kwargs)
-        call = calls.begin(target)
-        if call is None:
-            return await function(*args, **kwargs)
-        try:
+        with calls.Asking(_target(args, kwargs)) as call:
             result = await function(*args, **kwargs)
-        except BaseException:
-            calls.failed(call, target)
-            raise
         return _done(call, result)
 
     return read

@@ -21,8 +21,12 @@ def write(text: str, output: str | None) -> None:
 
 def text_width(output: str | None) -> int:
     """Columns of a text for a file, or for the terminal."""
-    width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
-    return min(width, 120)
+    return min(120, shutil.get_terminal_size((100, 24)).columns) if output is None else 100
+
+
+def table_width(output: str | None) -> int:
+    """Columns of a table for the terminal; a file or a pipe gets it whole."""
+    return shutil.get_terminal_size().columns if output is None and sys.stdout.isatty() else sys.maxsize
 
 
 @contextlib.contextmanager

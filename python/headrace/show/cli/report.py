@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
 import click
@@ -15,7 +14,7 @@ from headrace.results.ranks import RankWait, most_starving, ranks_of, why_this_o
 from headrace.results.report import Report
 from headrace.results.sentences import live_lines
 from headrace.show.cli import _options
-from headrace.show.cli._output import write
+from headrace.show.cli._output import table_width, text_width, write
 
 
 @click.command()
@@ -79,7 +78,8 @@ def report(
         if live.headline:  # else no rank records now
             click.echo("\n".join(map(plain, live_lines(live))), err=True)
     if table is not None:
-        _print_table(loaded, table, (search, group_by, sort_by), format_, output)
+        query = {"search": search or "", "group_by": group_by or "", "sort_by": sort_by or ""}
+        _print_table(loaded, table, query, format_, output)
         return
     problem: Error | None = None
     if trace is not None:
@@ -97,9 +97,8 @@ def report(
     elif format_ == "html":
         text = loaded.to_html()
     else:
-        width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
-        text = loaded.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
-        text = text if text.endswith("\n") else text + "\n"
+        color = on_terminal and "NO_COLOR" not in os.environ
+        text = loaded.to_text(width=text_width(output), color=color).rstrip("\n") + "\n"
     write(text, output)
     others = [name for name in loaded.loaders if name != loaded.loader]
     if others and loader is None and format_ == "text":
@@ -111,24 +110,22 @@ def report(
 def _print_table(
     loaded: Report,
     name: str,
-    query: tuple[str | None, str | None, str | None],
+    query: dict[str, str],
     format_: str,
     output: str | None,
 ) -> None:
     tables = loaded.tables
     if name == "list":
-        text = "".join(f"{each}\n" for each in tables)
+        text = "\n".join(tables)
     else:
-        search, group_by, sort_by = (each or "" for each in query)
-        table = tables.query(name, search=search, group_by=group_by, sort_by=sort_by)
-        width = shutil.get_terminal_size((100, 24)).columns
+        table = tables.query(name, **query)
         if format_ == "json":
-            text = table.to_json(indent=2) + "\n"
+            text = table.to_json(indent=2)
         elif format_ == "html":
-            text = str(table._repr_html_()) + "\n"
+            text = str(table._repr_html_())
         else:
-            text = table.to_text(width=width).rstrip("\n") + "\n"
-    write(text, output)
+            text = table.to_text(width=table_width(output)).rstrip("\n")
+    write(text + "\n", output)
 
 
 def _readable_ranks(run: str, loader: str | None) -> list[RankWait]:

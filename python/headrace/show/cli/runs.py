@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import click
 
 from headrace.errors import UsageError
+from headrace.show.cli._output import table_width
 
 
 @click.command()
@@ -17,7 +16,7 @@ from headrace.errors import UsageError
     "--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True
 )
 def runs(folder: str, sort: str | None, where: tuple[str, ...], form: str) -> None:
-    """List the runs below FOLDER: parameters, step, wait, verdict, and which parameter the step depends on.
+    """List the runs at any depth below FOLDER, and say which parameter their step depends on.
 
     A parameter of a loader or script is the column p.NAME; --sort and --where take it without "p.".
     """
@@ -30,7 +29,7 @@ def runs(folder: str, sort: str | None, where: tuple[str, ...], form: str) -> No
     elif form == "json":
         click.echo(table.to_json(1))
     else:
-        click.echo(table.to_text(width=shutil.get_terminal_size((120, 24)).columns, max_rows=None))
+        click.echo(table.to_text(width=table_width(None), max_rows=None))
 
 
 def _split(text: str) -> tuple[str, str]:

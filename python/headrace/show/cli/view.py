@@ -19,9 +19,9 @@ from headrace.show.cli._options import RUNS
 def view(path: str, port: int, host: str, no_browser: bool) -> None:
     """Show the runs of PATH in a browser, and follow those that record now.
 
-    PATH is a folder of runs (default: headrace-runs), one run, a saved report,
-    or a file of `headrace tune -o`. The first line is the
-    address; it holds a token without which nothing is shown. Ctrl-C ends it.
+    PATH is a folder with runs at any depth (default: headrace-runs), one run, a saved
+    report, or a file of `headrace tune -o`. The first line is the address; it holds a
+    token without which nothing is shown. Ctrl-C ends it.
     """
     from headrace.results.library import Library
     from headrace.show.view.browser import opened

@@ -95,7 +95,7 @@ def list_page(library: Library) -> str:
     rows = "".join(_row(run, summary) for run, summary in zip(runs, found, strict=True))
     if not runs:
         where = escape(str(library.root))
-        body = f"<p>No run was recorded in {where} yet; `headrace run train.py` records one.</p>"
+        body = f"<p>No run was recorded at any depth below {where}; `headrace run train.py` records one.</p>"
     else:
         body = (
             '<input type="search" id="filter" class="filter" placeholder="words to find" '

@@ -1,4 +1,4 @@
-"""Times the stages of a pipeline: what each makes of the iterator before it.
+"""WebDataset's pipelines, stage by stage, alone and inside a DataLoader.
 
 A pipeline makes its iterators with `DataPipeline.invoke`, one call for each stage. So its list of stages
 stays the user's own, and travels to worker processes as it is. Where that method is gone, installing raises,
@@ -12,7 +12,8 @@ import inspect
 import sys
 from typing import Any
 
-from headrace.loaders.kit import streams
+from headrace.loaders.kit import every_loop, streams
+from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.record.operator import name_of
 from headrace.results.loader_model import LoaderParameter
 
@@ -127,3 +128,20 @@ def parameters_of(pipeline: Any) -> list[LoaderParameter]:
 
 
 STAGES = streams.StreamStages("webdataset.pipeline", install, shards_of, parameters_of)
+
+
+class WebDatasetAdapter(Adapter):
+    """A ``DataPipeline``: ``WebDataset``, ``WebLoader`` and what is made of them."""
+
+    libraries = ("webdataset",)
+    classes = ("webdataset.pipeline:DataPipeline",)
+    loops = classes
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        return streams.StreamAttachment(obj, "webdataset")
+
+
+record_every_loader = every_loop.add(WebDatasetAdapter(), STAGES)
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"webdataset": "pipeline.py"}

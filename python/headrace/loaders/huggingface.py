@@ -1,12 +1,14 @@
-"""Times the stages of a stream: the iterators that its ``_ex_iterable`` makes of each other.
+"""Hugging Face's datasets: streams stage by stage, alone and inside a DataLoader; transforms of tables.
 
-A DataLoader's workers build the stages anew for their shards, so methods of the classes are replaced, not of
-the objects. These are private names of datasets 5; where one is missing, installing raises, and streams are
-recorded as a whole.
+Timed are the iterators that the stages of a stream (its ``_ex_iterable``) make of each other. A DataLoader's
+workers build the stages anew for their shards, so methods of the classes are replaced, not of the objects.
+These are private names of datasets 5; where one is missing, installing raises, and streams are recorded as a
+whole.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import threading
@@ -14,9 +16,11 @@ import weakref
 from typing import Any
 
 from headrace import _core
+from headrace.loaders.kit import every_loop
 from headrace.loaders.kit import streams as _streams
-from headrace.record.operator import name_of
-from headrace.results.loader_model import LoaderParameter
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.record.operator import name_of, readable
+from headrace.results.loader_model import LoaderModel, LoaderParameter
 
 _MODULE = "datasets.iterable_dataset"
 #: The stages of loops that have begun: the operators of the stream, and how far below its last stage.
@@ -144,3 +148,64 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
 
 
 STAGES = _streams.StreamStages(_MODULE, install, shards_of, parameters_of)
+
+
+class DatasetsAdapter(Adapter):
+    """An ``IterableDataset``, which streams, or a ``Dataset``, a table."""
+
+    libraries = ("datasets",)
+    classes = ("datasets.iterable_dataset:IterableDataset", "datasets.arrow_dataset:Dataset")
+    loops = tuple(f"{each}{method}" for each in classes for method in ("", ".iter"))
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        streams = isinstance(obj, classes_of("datasets.iterable_dataset", "IterableDataset"))
+        return _streams.StreamAttachment(obj, "datasets") if streams else TableAttachment(obj)
+
+
+class _Rows:
+    """The rows of a table; reading each is one call of the operator."""
+
+    def __init__(self, rows: Any, read: _core.OperatorHandle) -> None:
+        self._rows = rows
+        self._read = read
+
+    def __iter__(self) -> Any:
+        return _core.OperatorIterator(self._rows, self._read)
+
+
+class TableAttachment(Attachment):
+    """A ``Dataset``: reading its rows, and the function of ``set_transform``."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj)
+        self._read: _core.OperatorHandle | None = None
+        self._model: LoaderModel | None = None
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        dataset: Any = self.iterable
+        place = _core.STAGE_DATASET
+        name = type(dataset).__name__
+        self._read = _core.OperatorHandle(name, "source", 0, 0, "num_workers", handle.id, place)
+        transform = (dataset._format_kwargs or {}).get("transform")
+        rows = dataset
+        if callable(transform):
+            shown = readable(name_of(transform))
+            timed = _core.OperatorHandle(shown, "map", 0, 0, "num_workers", handle.id, place + 1)
+            # A copy of its own: the user's dataset stays as it is.
+            rows = copy.copy(dataset)
+            function = _core.TimedCallable(transform, timed)
+            rows._format_kwargs = {**dataset._format_kwargs, "transform": function}
+        self.iterable = _Rows(rows, self._read)
+        self._model = _streams.model_in_loop("datasets", [], None)
+
+    def around(self, iterator: Any) -> Any:
+        return iterator if self._read is None else _core.OperatorIterator(iterator, self._read)
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
+
+
+record_every_loader = every_loop.add(DatasetsAdapter(), STAGES)
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"datasets": "iterable_dataset.py"}

@@ -1,4 +1,4 @@
-"""Times the downloads of a StreamingDataset, and the wait of whatever reads it for them.
+"""MosaicML's StreamingDataset: download ahead of use, decoding apart; alone and inside a DataLoader.
 
 A dataset downloads shards in a thread of its own (`_prepare_thread`, which calls `prepare_shard` for each
 sample), and hands out the samples that are there (`_each_sample_id`). Methods of the class are replaced, for
@@ -11,14 +11,18 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit import streams
-from headrace.results.loader_model import LoaderParameter
+from headrace.loaders.kit import every_loop, streams
+from headrace.loaders.kit.base import Adapter, Attachment, Followed
+from headrace.loaders.kit.graph import Graph
+from headrace.record.operator import readable
+from headrace.results.loader_model import LoaderModel, LoaderParameter
 
 _NAMES = ("_prepare_thread", "_each_sample_id", "prepare_shard")
 #: Datasets that are loaders of their own.
@@ -136,3 +140,73 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
 
 
 STAGES = streams.StreamStages("streaming.base.dataset", install, shards_of, parameters_of, splits_itself=True)
+
+
+_DOWNLOADS, _LOOP = 0, 1
+
+
+class StreamingAdapter(Adapter):
+    """A ``StreamingDataset`` in the training loop; one in a DataLoader is recorded with that."""
+
+    libraries = ("streaming",)
+    classes = ("streaming.base.dataset:StreamingDataset",)
+    loops = classes
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        return StreamingAttachment(obj)
+
+
+class StreamingAttachment(Attachment):
+    """A dataset in the training loop: a thread downloads ahead, the loop decodes."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(Followed(obj, self), ready=lambda: False)
+        self._dataset = weakref.ref(obj)
+        self._decodes: _core.OperatorHandle | None = None
+        self._ahead: Ahead | None = None
+        self._model: LoaderModel | None = None
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        dataset: Any = self._dataset()
+        install()
+        shown = int(dataset.predownload)
+
+        def operator(name: str, kind: str, stage: int) -> _core.OperatorHandle:
+            place = stage * _core.PLACES_PER_STAGE
+            made = _core.OperatorHandle(readable(name), kind, loader=handle.id, stage=place)
+            handle.add_operator(made)
+            return made
+
+        downloads = operator("download", "source", _DOWNLOADS)
+        decodes = operator(type(dataset).__name__, "map", _LOOP)
+        level = _core.QueueHandle("predownload", shown, handle.id, _DOWNLOADS, _LOOP)
+        self._ahead = Ahead(downloads, level)
+        follow(dataset, self._ahead)
+        self._decodes = decodes
+        self._model = _model_of(dataset, shown)
+
+    def around(self, iterator: Any) -> Any:
+        return iterator if self._decodes is None else _core.OperatorIterator(iterator, self._decodes)
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
+
+
+def _model_of(dataset: Any, ahead: int) -> LoaderModel:
+    graph = Graph()
+    graph.stage("download", 1, "thread")
+    graph.stage(type(dataset).__name__, 0, "loop", widened_by="num_workers")
+    graph.buffer(_DOWNLOADS, _LOOP, ahead, "predownload")
+    where = "iterate over it with torch.utils.data.DataLoader"
+    graph.parameter("num_workers", value=0, usual=0, min=0, sets="workers", stage=_LOOP, set_in=where)
+    for each in parameters_of(dataset):
+        if each.name == "predownload":
+            each.sets, each.stage, each.min = "capacity", _DOWNLOADS, 1
+        graph.parameters.append(each)
+    return graph.model("streaming")
+
+
+record_every_loader = every_loop.add(StreamingAdapter(), STAGES)
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"streaming.base.dataset": "stream.py"}

@@ -1,4 +1,4 @@
-"""Times the wait for the chunks of a StreamingDataset, in the worker or the loop that reads it.
+"""litdata's StreamingDataLoader: a DataLoader with iterators of its own, over chunks that a thread downloads.
 
 A thread of each reader downloads and decompresses chunks; the reader's item loader waits for the next one
 (`_wait_until_chunk_ready`). That is a private name of litdata 0.2.76; where it is missing, installing raises,
@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.kit import streams
+from headrace.loaders.kit import libraries, streams
 from headrace.results.loader_model import LoaderParameter
 
 _WAITS = "_wait_until_chunk_ready"
@@ -65,3 +65,21 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
 STAGES = streams.StreamStages(
     "litdata.streaming.dataset", install, parameters_of=parameters_of, splits_itself=True
 )
+
+
+_MODULE = "litdata.streaming.dataloader"
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {_MODULE: ""}
+
+libraries.streams.append(STAGES)
+
+
+def record_every_loader() -> None:
+    """From now on each StreamingDataLoader of this process is recorded (``headrace run``)."""
+    from headrace.loaders.torch_dataloader import hook
+
+    hook.record_every_loader()
+    kind = getattr(sys.modules[_MODULE], "StreamingDataLoader", None)
+    if kind is not None:
+        hook.patch_owner(kind)
