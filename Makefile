@@ -174,7 +174,7 @@ costs: setup torch checks  ## instructions of what recording and reading do, aga
 
 # --- documentation ----------------------------------------------------------------------------------------------
 
-docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Python and C++; a broken link fails
+docs: $(STAMPS)/project  ## build/site: the documentation with the reference of Python and C++; a broken link fails
 	@tools/setup.sh docs
 	rm -rf build/reference build/site && mkdir -p build/reference
 	doxygen Doxyfile

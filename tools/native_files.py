@@ -1,4 +1,4 @@
-"""Write the Python files that follow from the native module: the classes of its declared figures.
+"""Write the Python files that follow from the native module: its stub, and the classes of its figures.
 
     python tools/native_files.py FOLDER  # what CMake runs after it linked the module into FOLDER
 
@@ -9,6 +9,7 @@ files of an earlier build are then kept, because they are the same.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -114,15 +115,114 @@ def classes(structs: list[Struct]) -> dict[Path, str]:
     }
 
 
+# --- the stub -----------------------------------------------------------------------------------------------
+
+STUB = PACKAGE / "_core.pyi"
+#: Types of Python's C API, which have no signatures of their own.
+HEAP_TYPES = PACKAGE.parent / "bindings" / "recording" / "heap_types.pyi"
+#: How pybind11 writes a type, and what the stub has.
+WRITTEN = {
+    r"typing\.SupportsInt \| typing\.SupportsIndex": "int",
+    r"typing\.SupportsFloat \| typing\.SupportsIndex": "float",
+    r"os\.PathLike \| str \| bytes": "str | os.PathLike[str]",
+    r"(?:collections\.abc|typing|_core|headrace\._core)\.(?=[A-Z])": "",
+    r"headrace::(?:\w+::)*": "",  # a class that is bound later
+    r"<[^<>]*>": "...",  # a default that is an object
+    r"\bdict\b(?!\[)": "dict[str, Any]",
+    r"\blist\b(?!\[)": "list[Any]",
+    r"\btuple\b(?!\[)": "tuple[Any, ...]",
+    r"\bIterable\b(?!\[)": "Iterable[Any]",
+}
+SIGNATURE = re.compile(r"\w+(\(.*\)) -> (.*)")
+HEAD = '''"""The native module; all but `Queue` is an implementation detail. Written at build."""
+
+import os
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, Literal, TypeVar, final
+
+'''
+
+
+def signature_and_text(documented: str, owner: str = "") -> tuple[str, str, str]:
+    """Parameters, result and text of a docstring that begins with pybind11's signature.
+
+    The text may begin with a more precise line: "-> list[str]", or a whole signature.
+    """
+    first, _, rest = documented.partition("\n")
+    found = SIGNATURE.fullmatch(first)
+    parameters, result = found.groups() if found else ("()", "")
+    text = rest.strip() if found else documented.strip()
+    for pattern, ours in WRITTEN.items():
+        parameters, result = re.sub(pattern, ours, parameters), re.sub(pattern, ours, result)
+    result = re.sub(r"\bobject\b", "Any", result)
+    first, _, rest = text.partition("\n")
+    if precise := SIGNATURE.fullmatch(first):
+        parameters, result = precise.groups()
+    elif first.startswith("-> "):
+        result = first[3:]
+    else:
+        rest = text
+    if owner:
+        parameters = re.sub(r"^\((?:(?:self|arg0): [^,)]*(?=[,)])(?:, )?)?", "(self, ", parameters)
+    return parameters.replace(", )", ")"), result, rest.strip()
+
+
+def defined(name: str, documented: str, owner: str = "", static: bool = False) -> list[str]:
+    parameters, result, text = signature_and_text(documented, "" if static else owner)
+    lines = ["@staticmethod"] if static else []
+    lines.append(f"def {name}{parameters} -> {result}:" + ("" if text else " ..."))
+    return lines + (quoted(text) if text else [])
+
+
+def quoted(text: str) -> list[str]:
+    lines = [line for part in text.split("\n") for line in (wrapped(part, "    ", "    ", WIDTH - 8) or [""])]
+    lines[0] = '    """' + lines[0].strip()
+    return [*lines[:-1], lines[-1] + '"""', ""]
+
+
+def class_in_stub(name: str, kind: type) -> list[str]:
+    body = quoted(kind.__doc__)[:-1] if kind.__doc__ else []
+    for member, found in vars(kind).items():
+        if isinstance(found, property):
+            getter, own = (found.fget.__doc__ or "").rpartition(" -> ")[2].strip(), found.__doc__ or ""
+            _, result, text = signature_and_text(f"get() -> {getter}\n{own}")
+            line = f"def {member}(self) -> {result}:" + ("" if text else " ...")
+            body += ["    " + each for each in ["@property", line, *(quoted(text) if text else [])]]
+            if found.fset:
+                body += [f"    @{member}.setter", f"    def {member}(self, value: {result}) -> None: ..."]
+        elif callable(found) and (not member.startswith("_") or (found.__doc__ or "").startswith(member)):
+            static = isinstance(found, staticmethod)
+            documented = (found.__func__ if static else found).__doc__ or ""
+            body += ["    " + line for line in defined(member, documented, name, static)]
+    return ["@final", f"class {name}:", *(line.rstrip() for line in body or ["    ..."]), ""]
+
+
+def stub(module: Any) -> str:
+    _, head, by_hand = HEAP_TYPES.read_text(encoding="utf-8").partition("_T = ")
+    written = set(re.findall(r"^class (\w+)", by_hand, re.MULTILINE))
+    lines = [HEAD + head + by_hand]
+    for name, found in vars(module).items():
+        if name in written or (name.startswith("__") and name != "__version__"):
+            continue
+        if isinstance(found, type):
+            lines += class_in_stub(name, found)
+        elif callable(found):
+            lines += defined(name, found.__doc__ or "")
+        else:
+            lines.append(f"{name}: {type(found).__name__}")
+    return "\n".join(lines) + "\n"
+
+
 def write(folder: str) -> None:
     sys.path.insert(0, folder)
     try:
         import _core
     except ImportError:
-        if all(path.exists() for path in (CLASSES, LOADER_MODEL)):
+        if all(path.exists() for path in (STUB, CLASSES, LOADER_MODEL)):
             return
         raise
-    for path, text in classes(json.loads(_core.profile_schema())).items():
+    for path, text in {STUB: stub(_core), **classes(json.loads(_core.profile_schema()))}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

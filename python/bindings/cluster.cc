@@ -110,10 +110,11 @@ py::dict to_dict(const cluster::Link& link) {
 
 void add_cluster(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<report::ClusterTable>(module, "ClusterTable")
+  py::class_<report::ClusterTable>(module, "ClusterTable", "A table of the page of a job.")
       .def(py::init<std::string, std::vector<std::string>, std::vector<std::vector<std::string>>>(),
            py::arg("title"), py::arg("columns"), py::arg("rows"));
-  py::class_<report::ClusterPage>(module, "ClusterPage")
+  py::class_<report::ClusterPage>(module, "ClusterPage",
+                                  "The texts of the page of a job, as declared in report/cluster.h.")
       .def(py::init<>())
       .def_readwrite("title", &report::ClusterPage::title)
       .def_readwrite("kind", &report::ClusterPage::kind)
@@ -135,7 +136,8 @@ void add_cluster(PyObject* into) {
             cluster::link_records(set.traces()[0], profile ? &*profile : nullptr, std::move(steps), notes));
         return std::pair(std::move(text), std::move(notes));
       },
-      py::arg("traces"), py::arg("profile"), py::arg("steps"));
+      py::arg("traces"), py::arg("profile"), py::arg("steps"),
+      "The first rank's records of links, as declared in analysis/cluster/link_records.h, and notes.");
   module.def(
       "parallel_places",
       [](const TraceSet set, const std::optional<trace::ascend::ProfileFolder>& profile, std::int64_t rank) {
@@ -146,7 +148,8 @@ void add_cluster(PyObject* into) {
           places.emplace_back(std::move(each.role), each.index, each.size);
         return places;
       },
-      py::arg("traces"), py::arg("profile"), py::arg("rank"));
+      py::arg("traces"), py::arg("profile"), py::arg("rank"),
+      "Role, index and size of the rank's groups, as declared in trace/process_groups.h.");
   module.def(
       "judge_links",
       [](const std::vector<std::pair<std::int64_t, std::string>>& ranks) {
@@ -165,9 +168,10 @@ void add_cluster(PyObject* into) {
         answer["unknown"] = found.unknown;
         return answer;
       },
-      py::arg("ranks"));
+      py::arg("ranks"), "Links of a job by rank and `link_text`, as declared in analysis/cluster/links.h.");
   module.def(
-      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"));
+      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"),
+      "Ranks of \"0-7\", \"0-56/8\", \"1,4,9\"; empty for other texts.");
   module.def(
       "stage_balance",
       [](const RankColumns& columns) {
@@ -182,7 +186,8 @@ void add_cluster(PyObject* into) {
         answer["gain_share"] = found.gain_share;
         return answer;
       },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "As declared in analysis/cluster/stages.h; ``stages`` has tuples: stage, ranks, own_s, beyond_share.");
   module.def(
       "slow_ranks",
       [](const RankColumns& columns) {
@@ -194,10 +199,13 @@ void add_cluster(PyObject* into) {
         }
         return to_dict(found);
       },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "The verdict on a job, as declared in analysis/cluster/slow_ranks.h.\n``ranks`` has tuples: rank, "
+      "steps, step_s, own_s, late_s, late_share, last_share.");
   module.def(
       "in_step", [](const RankColumns& columns) { return cluster::in_step(ranks_of(columns)); },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "Whether the ranks meet in every step, as declared in analysis/cluster/slow_ranks.h.");
   module.def(
       "step_without",
       [](const RankColumns& columns, const std::vector<std::int64_t>& without) {
@@ -209,7 +217,8 @@ void add_cluster(PyObject* into) {
       [](const RankColumns& columns, const std::vector<std::int64_t>& steps) {
         return cluster::lateness(ranks_of(columns), steps);
       },
-      py::arg("ranks"), py::arg("steps"));
+      py::arg("ranks"), py::arg("steps"),
+      "How late each rank is in each of the steps, rank by rank; NaN where it has no such step.");
   module.def(
       "cluster_page",
       [](const RankColumns& columns, const std::vector<std::int64_t>& worst, report::ClusterPage page) {

@@ -246,44 +246,66 @@ py::dict write_with_counters(const TraceSet set, std::string out, std::vector<st
 
 void add_device_trace(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<TraceSet>(module, "TraceSet")
+  py::class_<TraceSet>(module, "TraceSet", "The device traces of one or several ranks. Read-only.")
       .def("__len__", [](const TraceSet& self) { return self.count; })
-      .def("one",
-           [](const TraceSet& self, std::size_t index) {
-             trace_at(self, index);
-             return TraceSet{self.all, self.first + index, 1};
-           })
+      .def(
+          "one",
+          [](const TraceSet& self, std::size_t index) {
+            trace_at(self, index);
+            return TraceSet{self.all, self.first + index, 1};
+          },
+          py::arg("index"))
       .def_property_readonly("ranks",
                              [](const TraceSet& self) {
                                std::vector<std::int64_t> ranks;
                                for (const trace::Trace& trace : self.traces()) ranks.push_back(trace.rank);
                                return ranks;
                              })
-      .def("facts", &facts)
-      .def("events",
-           [](const TraceSet& self, std::size_t index) {
-             return std::make_shared<ColumnSet>(columns_of(trace_at(self, index).columns(), self.all));
-           })
-      .def("resolved", [](const TraceSet& self,
-                          std::size_t index) { return std::make_shared<ColumnSet>(resolved(self, index)); })
-      .def("argument",
-           [](const TraceSet& self, std::size_t index, const std::string& name) {
-             return std::make_shared<ColumnSet>(argument(self, index, name));
-           })
-      .def("lanes", &lanes);
+      .def("facts", &facts, py::arg("index"),
+           "Result of reading a file: path, rank, sizes, notes, and the other keys of the file as JSON.")
+      .def(
+          "events",
+          [](const TraceSet& self, std::size_t index) {
+            return std::make_shared<ColumnSet>(columns_of(trace_at(self, index).columns(), self.all));
+          },
+          py::arg("index"))
+      .def(
+          "resolved",
+          [](const TraceSet& self, std::size_t index) {
+            return std::make_shared<ColumnSet>(resolved(self, index));
+          },
+          py::arg("index"))
+      .def(
+          "argument",
+          [](const TraceSet& self, std::size_t index, const std::string& name) {
+            return std::make_shared<ColumnSet>(argument(self, index, name));
+          },
+          py::arg("index"), py::arg("name"))
+      .def("lanes", &lanes, py::arg("index"), "-> list[dict[str, Any]]");
 
-  py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(module, "TraceLoader")
+  py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(
+      module, "TraceLoader", "Reads files in parallel; another thread may read the progress.")
       .def(py::init<std::vector<std::string>, const Arguments&, std::vector<std::int64_t>>(),
            py::arg("paths"), py::arg("arguments"), py::arg("ranks"))
-      .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>())
+      .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>(),
+           "Raises FormatError for a file that is not a trace.")
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
-  module.def("traced_input", &traced_input, py::arg("traces"));
+  module.def("traced_input", &traced_input, py::arg("traces"),
+             "The profile of the input that the first trace shows, as JSON.");
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
-             py::arg("fp_point"), py::arg("bp_point"));
+             py::arg("fp_point"), py::arg("bp_point"),
+             "The profile with what the device did; ``segment``: of the run, for its GetNext waits, or "
+             "empty.\n``fp_point``, ``bp_point``: names of the points of a step, or empty.");
   module.def("write_with_counters", &write_with_counters, py::arg("traces"), py::arg("out"), py::arg("steps"),
-             py::arg("opened").none(true));
-  module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
+             py::arg("opened").none(true),
+             "write_with_counters(traces: TraceSet, out: str, steps: list[int], opened: Callable[[], Any] | "
+             "None) -> dict[str, Any]\nWrites the file of the first trace with counters after its "
+             "events.\n``opened``: returns the file, with ``read(n)``, if the path cannot be opened.");
+  module.def(
+      "load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"),
+      "load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> "
+      "TraceSet\nReads open files, one after the other: pairs of a name and an object with ``read(n)``.");
 }
 
 }  // namespace headrace::python

@@ -56,7 +56,9 @@ py::object straggler_of(const StragglerWatch& watch) {
 
 void add_live(PyObject* into) {
   py::module_ module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<LoopTotals>(module, "LoopTotals")
+  py::class_<LoopTotals>(
+      module, "LoopTotals",
+      "Counters of a loop at one moment, as declared in profile/loop_totals.h. Times are seconds.")
       .def_readonly("rank", &LoopTotals::rank)
       .def_readonly("running", &LoopTotals::running)
       .def_readonly("ended", &LoopTotals::ended)
@@ -66,8 +68,13 @@ void add_live(PyObject* into) {
       .def_readonly("wait_s", &LoopTotals::wait_s)
       .def_readonly("stalled_s", &LoopTotals::stalled_s)
       .def_readonly("recent_s", &LoopTotals::recent_s)
-      .def("waits", [](const LoopTotals& totals) { return histogram_tuple(totals.waits); })
-      .def("step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); });
+      .def(
+          "waits", [](const LoopTotals& totals) { return histogram_tuple(totals.waits); },
+          "-> tuple[list[tuple[float, float, int]], float]\nLower and upper end and count of the buckets "
+          "that are not empty, and the sum: of GetNext waits.")
+      .def(
+          "step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); },
+          "-> tuple[list[tuple[float, float, int]], float]\nAs `waits`, for step times.");
   module.def(
       "loop_totals",
       [](const profile::SegmentImage& image, std::uint32_t loader) {
@@ -81,8 +88,12 @@ void add_live(PyObject* into) {
             since == nullptr ? analysis::exposed_wait(now) : analysis::exposed_wait(*since, now);
         return py::make_tuple(found.share, found.over_s);
       },
-      py::arg("since").none(true), py::arg("now"));
-  py::class_<StragglerWatch>(module, "StragglerWatch")
+      py::arg("since").none(true), py::arg("now"),
+      "exposed_wait(since: LoopTotals | None, now: LoopTotals) -> tuple[float, float]\nShare of the time, "
+      "and how long that is; None: of the last minute or the last 512 steps.");
+  py::class_<StragglerWatch>(
+      module, "StragglerWatch",
+      "Which rank holds the others up, as declared in analysis/cluster/straggler_watch.h. Not thread-safe.")
       .def(py::init<>())
       .def(
           "look",
@@ -90,7 +101,9 @@ void add_live(PyObject* into) {
             watch.look(now_s, ranks);
             return straggler_of(watch);
           },
-          py::arg("now_s"), py::arg("ranks"));
+          py::arg("now_s"), py::arg("ranks"),
+          "-> dict[str, Any] | None\nThe totals of one loader on each rank; \"rank\", \"chronic\", \"z\", "
+          "\"slowest\", \"blocks\", \"late_s\", \"late_share\", \"by\".");
 }
 
 }  // namespace headrace::python

@@ -40,7 +40,8 @@ auto table_of(const Snapshot& snapshot, Analysis analysis, const Arguments&... a
 void add_memory_snapshot(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def("holds_pickle", &memory::holds_pickle, py::arg("path"), py::call_guard<LockReleased>());
-  py::class_<Snapshot, std::shared_ptr<Snapshot>>(module, "MemorySnapshot")
+  py::class_<Snapshot, std::shared_ptr<Snapshot>>(
+      module, "MemorySnapshot", "The columns of a memory snapshot. Read-only, so any thread may use it.")
       .def(py::init([](const std::string& path) {
              return std::make_shared<Snapshot>(memory::read_snapshot(path));
            }),
@@ -70,7 +71,9 @@ void add_memory_snapshot(PyObject* into) {
           py::arg("moments"), py::arg("places"));
   using report::MemoryLevels;
   using Held = std::vector<std::vector<double>>;
-  py::class_<MemoryLevels>(module, "MemoryLevels")
+  py::class_<MemoryLevels>(
+      module, "MemoryLevels",
+      "Memory of a device at moments that follow each other, as declared in report/memory.h.")
       .def(py::init<std::string, std::vector<std::string>, Held, std::string, std::string, std::string>(),
            py::arg("title"), py::arg("places"), py::arg("held_bytes"), py::arg("highest"), py::arg("begins"),
            py::arg("ends"));

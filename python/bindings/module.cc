@@ -50,38 +50,55 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
 
 void add_reading(py::module_& module) {
   module.def("default_rank", &profile::default_rank);
-  module.def("missing_recordings",
-             [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); });
-  module.def("find_segments", [](const Path& run) {
-    py::list found;
-    for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
-      py::dict entry;
-      entry["path"] = str_of_path(segment.path);
-      entry["rank"] = segment.rank;
-      entry["running"] = segment.running;
-      found.append(entry);
-    }
-    return found;
-  });
-  module.def("segment_loaders", [](const Path& path) {
-    const auto image = without_lock([&] { return image_of(path); });
-    return loaders_of_image(*image);
-  });
+  module.def(
+      "missing_recordings",
+      [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); },
+      py::arg("run"), "-> list[str]\nA line for each unreadable recording, with the reason.");
+  module.def(
+      "find_segments",
+      [](const Path& run) {
+        py::list found;
+        for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
+          py::dict entry;
+          entry["path"] = str_of_path(segment.path);
+          entry["rank"] = segment.rank;
+          entry["running"] = segment.running;
+          found.append(entry);
+        }
+        return found;
+      },
+      py::arg("run"),
+      "-> list[dict[str, Any]]\n``{\"path\", \"rank\", \"running\"}`` for each recording of a run folder.");
+  module.def(
+      "segment_loaders",
+      [](const Path& path) {
+        const auto image = without_lock([&] { return image_of(path); });
+        return loaders_of_image(*image);
+      },
+      py::arg("path"),
+      "-> list[dict[str, Any]]\n``{\"index\", \"name\", \"steps\", \"wait_s\", \"first_batches_s\", "
+      "\"compute_s\", \"epochs\", \"superseded\"}`` of each loader, the one that waited longest first, those "
+      "that go on under another name last.");
   module.def(
       "segment_profile_json",
       [](const Path& path, std::uint32_t loader) {
         return profile::profile_to_json(profile::read_profile(*image_of(path), loader));
       },
-      py::call_guard<LockReleased>());
-  py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(module, "SegmentImage")
+      py::call_guard<LockReleased>(), py::arg("path"), py::arg("loader"));
+  py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(
+      module, "SegmentImage", "Contents of a segment at one moment.")
       .def(py::init(&image_of), py::arg("path"), py::call_guard<LockReleased>())
-      .def("loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); })
+      .def(
+          "loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); },
+          "-> list[dict[str, Any]]")
       .def(
           "profile_json",
           [](const profile::SegmentImage& image, std::uint32_t loader, const profile::SegmentImage* since) {
             return profile::profile_to_json(profile::read_profile(image, loader, since));
           },
-          py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>());
+          py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>(),
+          "profile_json(loader: int, since: SegmentImage | None=None) -> str\nA `Profile` as JSON: of the "
+          "whole run, or of what came after ``since``, an earlier image of it.");
   module.def(
       "with_run_files",
       [](const std::string& profile_text, const std::string& beside) {
@@ -93,8 +110,11 @@ void add_reading(py::module_& module) {
         profile.autopilot = std::move(read.autopilot);
         return profile::profile_to_json(profile);
       },
-      py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>());
-  module.def("profile_schema", [] { return profile::profile_schema(); });
+      py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>(),
+      "The profile with the \"findings\" and the \"budget\" of a JSON object.");
+  module.def(
+      "profile_schema", [] { return profile::profile_schema(); },
+      "The declared figures of a profile, as JSON.");
   module.def(
       "add_ranks",
       [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {
@@ -104,7 +124,7 @@ void add_reading(py::module_& module) {
         analysis::cluster::add_ranks(profile, sources);
         return profile::profile_to_json(profile);
       },
-      py::call_guard<LockReleased>());
+      py::call_guard<LockReleased>(), py::arg("profile_text"), py::arg("others"));
   module.def(
       "beside_ranks",
       [](const std::string& profile_text, const std::vector<std::string>& others) {
@@ -114,7 +134,8 @@ void add_reading(py::module_& module) {
         std::move(ranks).write(profile);
         return profile::profile_to_json(profile);
       },
-      py::arg("profile_text"), py::arg("others"), py::call_guard<LockReleased>());
+      py::arg("profile_text"), py::arg("others"), py::call_guard<LockReleased>(),
+      "The profile with the figures of the same loader in other ranks, given as profiles.");
 }
 
 /// The errors of the C++ tree become those of headrace.errors, with their fields.

@@ -52,7 +52,11 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
 void add_timeline(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def("merge_timeline", &merge_timeline, py::arg("segments"), py::arg("traces"), py::arg("out"),
-             py::arg("progress").none(true));
+             py::arg("progress").none(true),
+             "merge_timeline(segments: Sequence[str | os.PathLike[str]], traces: Sequence[str | "
+             "os.PathLike[str]], out: str | os.PathLike[str], progress: Callable[[float], object] | None) -> "
+             "dict[str, Any]\n``{\"path\", \"slices\", \"counters\", \"flows\", \"bytes\", "
+             "\"clock_error_s\", \"notes\"}``. Ctrl-C ends it.");
 }
 
 }  // namespace headrace::python
