@@ -1,4 +1,4 @@
-"""Write the Python files that follow from the native module: its stub, and the classes of its figures.
+"""Write the Python files that follow from the native module: its stub, and the classes that it declares.
 
     python tools/native_files.py FOLDER  # what CMake runs after it linked the module into FOLDER
 
@@ -214,15 +214,79 @@ def stub(module: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+# --- methods of declared tables -----------------------------------------------------------------------------
+
+ANALYSES = PACKAGE / "traces" / "declared.py"
+ANALYSES_HEAD = '''"""The declared analyses of traces and memory snapshots as methods. Written at build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.traces.table import Analyses, Table
+
+'''
+Analysis = tuple[str, str, list[tuple[str, str, Any, bool]], list[tuple[str, str, Any]], bool]
+
+
+def answer_of(analysis: Analysis) -> list[str]:
+    """The class of an answer of several tables. It is shown by the table that sums up the others."""
+    name, says, _, tables, _ = analysis
+    parts = [part for part, _, _ in tables]
+    shown = next((part for part in parts if part in ("average", "total")), parts[0])
+    lines = ["", f"class {camel(name)}(NamedTuple):", *(quoted(says) if says else [])]
+    lines += [f"    {part}: Table" for part in parts]
+    return [*lines, "", "    def __repr__(self) -> str:", f"        return repr(self.{shown})", ""]
+
+
+def camel(name: str) -> str:
+    return "".join(word.title() for word in name.split("_"))
+
+
+def method_of(analysis: Analysis) -> list[str]:
+    name, says, options, tables, _ = analysis
+    written = [
+        f"{option}: {kind} = "
+        + (
+            repr(tuple(usual))
+            if kind == "Sequence[str]"
+            else repr(usual or None)
+            if "None" in kind
+            else repr(usual)
+        )
+        for option, kind, usual, _ in options
+    ]
+    by_place = [text for text, (*_, placed) in zip(written, options, strict=True) if placed]
+    by_name = [text for text in written if text not in by_place]
+    parameters = ", ".join(["self", *by_place, *(["*", *by_name] if by_name else [])])
+    made = f"self._made({', '.join([repr(name), *(f'{o}={o}' for o, *_ in options)])})"
+    kind, value = (camel(name), f"{camel(name)}(*{made})") if len(tables) > 1 else ("Table", f"{made}[0]")
+    lines = [f"def {name}({parameters}) -> {kind}:", *quoted(says)[:-1], f"    return {value}", ""]
+    return ["    " + line for line in lines]
+
+
+def analyses(of_traces: list[Analysis], of_memory: list[Analysis]) -> str:
+    lines = [ANALYSES_HEAD]
+    for analysis in of_traces:
+        if len(analysis[3]) > 1 and analysis[0] != "critical_path":  # which has more than tables
+            lines += answer_of(analysis)
+    for name, those in {"TraceAnalyses": of_traces, "MemoryAnalyses": of_memory}.items():
+        lines += ["", f"class {name}(Analyses):"]
+        lines += [line.rstrip() for each in those if each[4] for line in method_of(each)]
+    return "\n".join(lines) + "\n"
+
+
 def write(folder: str) -> None:
     sys.path.insert(0, folder)
     try:
         import _core
     except ImportError:
-        if all(path.exists() for path in (STUB, CLASSES, LOADER_MODEL)):
+        if all(path.exists() for path in (STUB, CLASSES, LOADER_MODEL, ANALYSES)):
             return
         raise
-    for path, text in {STUB: stub(_core), **classes(json.loads(_core.profile_schema()))}.items():
+    made = {STUB: stub(_core), ANALYSES: analyses(*_core.declared_tables())}
+    for path, text in {**made, **classes(json.loads(_core.profile_schema()))}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

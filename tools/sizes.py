@@ -22,7 +22,12 @@ CODE = {".h", ".cc", ".py", ".pyi", ".js", ".css", ".html", ".j2", ".sh"}
 CXX = ("include/headrace", "src")
 PRODUCT = (*CXX, "python/bindings", "python/headrace")
 #: Written at build by native_files.py.
-BUILT = ("headrace/_core.pyi", "headrace/results/figures.py", "headrace/results/loader_model.py")
+BUILT = (
+    "headrace/_core.pyi",
+    "headrace/results/figures.py",
+    "headrace/results/loader_model.py",
+    "headrace/traces/declared.py",
+)
 BESIDE = ("tests", "benchmarks", "tools")
 
 Node = TypeVar("Node")

@@ -178,12 +178,12 @@ PYBIND11_MODULE(_core, module) {
   python::add_parsed_report(module.ptr());
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
-  python::add_device_tables(module.ptr());
   python::add_ascend(module.ptr());
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
   python::add_live(module.ptr());
   python::add_memory_snapshot(module.ptr());
+  python::add_device_tables(module.ptr());
   python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());
