@@ -23,6 +23,7 @@
 #include "recorded_text.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 namespace {
@@ -123,21 +124,14 @@ const trace::Trace& trace_at(const TraceSet& set, std::size_t index) {
 
 py::dict facts(const TraceSet& set, std::size_t index) {
   const trace::Trace& trace = trace_at(set, index);
-  py::dict facts;
-  facts["path"] = str_of_path(trace.file.path);
-  facts["rank"] = trace.rank;
-  facts["says_rank"] = trace.file.rank.has_value();
-  facts["base_time_ns"] = trace.file.base_time_ns;
-  facts["is_run_of_its_own"] = trace.is_run_of_its_own;
-  facts["events"] = trace.columns().size();
-  facts["length_ns"] = trace::length_ns(trace);
-  facts["json_bytes"] = trace.file.notes.bytes;
-  facts["column_bytes"] = trace.columns().bytes();
-  facts["cut"] = trace.file.notes.cut;
-  facts["skipped"] = trace.file.notes.skipped();
-  facts["notes"] = list_of_texts(trace.file.notes.sentences());
-  facts["steps"] = trace.steps.all().size();
-  facts["without_launch"] = trace.correlation.without_launch();
+  py::dict facts(
+      "path"_a = str_of_path(trace.file.path), "rank"_a = trace.rank,
+      "says_rank"_a = trace.file.rank.has_value(), "base_time_ns"_a = trace.file.base_time_ns,
+      "is_run_of_its_own"_a = trace.is_run_of_its_own, "events"_a = trace.columns().size(),
+      "length_ns"_a = trace::length_ns(trace), "json_bytes"_a = trace.file.notes.bytes,
+      "column_bytes"_a = trace.columns().bytes(), "cut"_a = trace.file.notes.cut,
+      "skipped"_a = trace.file.notes.skipped(), "notes"_a = list_of_texts(trace.file.notes.sentences()),
+      "steps"_a = trace.steps.all().size(), "without_launch"_a = trace.correlation.without_launch());
   py::dict metadata;
   for (const auto& [key, value] : trace.file.metadata) metadata[decoded(key)] = decoded(value);
   facts["metadata"] = metadata;
@@ -187,14 +181,9 @@ ColumnSet argument(const TraceSet& set, std::size_t index, const std::string& na
 py::list lanes(const TraceSet& set, std::size_t index) {
   py::list lanes;
   for (const trace::Lane& lane : trace_at(set, index).columns().lanes) {
-    py::dict entry;
-    entry["process"] = lane.process;
-    entry["thread"] = lane.thread;
-    entry["pid"] = lane.pid;
-    entry["tid"] = lane.tid;
-    entry["process_name"] = lane.process_name;
-    entry["process_labels"] = lane.process_labels;
-    entry["thread_name"] = lane.thread_name;
+    py::dict entry("process"_a = lane.process, "thread"_a = lane.thread, "pid"_a = lane.pid,
+                   "tid"_a = lane.tid, "process_name"_a = lane.process_name,
+                   "process_labels"_a = lane.process_labels, "thread_name"_a = lane.thread_name);
     lanes.append(entry);
   }
   return lanes;
@@ -234,11 +223,8 @@ py::dict write_with_counters(const TraceSet set, std::string out, std::vector<st
   }
   const timeline::CountersResult written =
       without_lock([&] { return timeline::write_with_counters(request); });
-  py::dict result;
-  result["path"] = written.path;
-  result["counters"] = written.counters;
-  result["bytes"] = written.bytes;
-  result["notes"] = written.notes;
+  py::dict result("path"_a = written.path, "counters"_a = written.counters, "bytes"_a = written.bytes,
+                  "notes"_a = written.notes);
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include "interpreter_lock.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 
@@ -40,15 +41,10 @@ py::tuple histogram_tuple(const LoopTotals::Histogram& histogram) {
 py::object straggler_of(const StragglerWatch& watch) {
   const std::optional<Straggler>& found = watch.straggler();
   if (!found) return py::none();
-  py::dict one;
-  one["rank"] = found->rank;
-  one["chronic"] = found->chronic;
-  one["z"] = found->z;
-  one["slowest"] = found->slowest;
-  one["blocks"] = found->blocks;
-  one["late_s"] = found->late_s;
-  one["late_share"] = found->late_share;
-  one["by"] = std::string(names_of(found->by)[static_cast<std::size_t>(found->by)]);
+  py::dict one("rank"_a = found->rank, "chronic"_a = found->chronic, "z"_a = found->z,
+               "slowest"_a = found->slowest, "blocks"_a = found->blocks, "late_s"_a = found->late_s,
+               "late_share"_a = found->late_share,
+               "by"_a = std::string(names_of(found->by)[static_cast<std::size_t>(found->by)]));
   return one;
 }
 

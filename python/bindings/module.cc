@@ -17,6 +17,7 @@
 #include "recorded_text.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 
@@ -34,15 +35,10 @@ std::shared_ptr<profile::SegmentImage> image_of(const Path& segment) {
 py::list loaders_of_image(const profile::SegmentImage& image) {
   py::list loaders;
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
-    py::dict entry;
-    entry["index"] = loader.index;
-    entry["name"] = decoded(loader.name);
-    entry["steps"] = loader.steps;
-    entry["wait_s"] = loader.wait_s;
-    entry["first_batches_s"] = loader.first_batches_s;
-    entry["compute_s"] = loader.compute_s;
-    entry["epochs"] = loader.epochs;
-    entry["superseded"] = loader.superseded;
+    py::dict entry("index"_a = loader.index, "name"_a = decoded(loader.name), "steps"_a = loader.steps,
+                   "wait_s"_a = loader.wait_s, "first_batches_s"_a = loader.first_batches_s,
+                   "compute_s"_a = loader.compute_s, "epochs"_a = loader.epochs,
+                   "superseded"_a = loader.superseded);
     loaders.append(entry);
   }
   return loaders;
@@ -59,10 +55,8 @@ void add_reading(py::module_& module) {
       [](const Path& run) {
         py::list found;
         for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
-          py::dict entry;
-          entry["path"] = str_of_path(segment.path);
-          entry["rank"] = segment.rank;
-          entry["running"] = segment.running;
+          py::dict entry("path"_a = str_of_path(segment.path), "rank"_a = segment.rank,
+                         "running"_a = segment.running);
           found.append(entry);
         }
         return found;

@@ -10,6 +10,7 @@
 #include "crossing.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 namespace {
@@ -34,16 +35,14 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
     });
   };
   const timeline::MergeResult merged = without_lock([&] { return timeline::merge(request); });
-  py::dict result;
-  result["path"] = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str()));
-  result["slices"] = merged.slices;
-  result["counters"] = merged.counters;
-  result["flows"] = merged.flows;
-  result["bytes"] = merged.bytes;
-  result["clock_error_s"] = merged.clock_error_ns
-                                ? py::object(py::float_(static_cast<double>(*merged.clock_error_ns) * 1e-9))
-                                : py::none();
-  result["notes"] = merged.notes;
+  py::dict result(
+      "path"_a = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str())),
+      "slices"_a = merged.slices, "counters"_a = merged.counters, "flows"_a = merged.flows,
+      "bytes"_a = merged.bytes,
+      "clock_error_s"_a = merged.clock_error_ns
+                              ? py::object(py::float_(static_cast<double>(*merged.clock_error_ns) * 1e-9))
+                              : py::none(),
+      "notes"_a = merged.notes);
   return result;
 }
 

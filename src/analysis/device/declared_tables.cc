@@ -1,7 +1,6 @@
 #include "headrace/analysis/device/declared_tables.h"
 
 #include "analysis/device/communication_tables.h"
-#include "analysis/device/database_kernels.h"
 #include "analysis/device/database_tables.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/annotations.h"

@@ -10,7 +10,6 @@
 
 #include "analysis/device/communication_tables.h"
 #include "analysis/device/csv_columns.h"
-#include "analysis/device/database_kernels.h"
 #include "analysis/device/database_tables.h"
 #include "analysis/device/order.h"
 #include "headrace/profile/errors.h"
@@ -25,7 +24,6 @@ namespace fs = std::filesystem;
 using trace::ascend::ProfileFolder;
 
 constexpr std::string_view kCsv = ".csv";
-constexpr const char* kKernels = "kernel_details";
 
 std::string csv_path(const ProfileFolder& profile, const std::string& name) {
   return (fs::path(profile.output) / (name + std::string(kCsv))).string();
@@ -157,7 +155,6 @@ std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles)
         names.insert(file.substr(0, file.size() - kCsv.size()));
     }
     for (const std::string& name : communication_tables(profile)) names.insert(name);
-    if (has_database_kernels(profile)) names.insert(kKernels);
     for (const std::string& name : database_tables(profile)) names.insert(name);
   }
   return {names.begin(), names.end()};
@@ -170,9 +167,6 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
       return std::move(*table);
     }
     if (std::optional<Table> table = communication_table(profiles, name)) return std::move(*table);
-    if (name == kKernels) {
-      if (std::optional<Table> table = database_kernels(profiles)) return std::move(*table);
-    }
     if (std::optional<Table> table = database_table(profiles, name)) return std::move(*table);
   }
   const std::string there = joined(profile_tables(profiles), ", ");
