@@ -16,7 +16,7 @@ export PYTHON CXX HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
 VENV := .venv/bin
 STAMPS := .venv/.stamps
 # What the native module is made of; Python files are read from where they lie.
-NATIVE := CMakeLists.txt python/CMakeLists.txt python/bindings/exports.map $(wildcard cmake/*) \
+NATIVE := CMakeLists.txt tools/native_files.py python/CMakeLists.txt python/bindings/exports.map $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
@@ -174,7 +174,7 @@ costs: setup torch checks  ## instructions of what recording and reading do, aga
 
 # --- documentation ----------------------------------------------------------------------------------------------
 
-docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Python and C++; a broken link fails
+docs: $(STAMPS)/project  ## build/site: the documentation with the reference of Python and C++; a broken link fails
 	@tools/setup.sh docs
 	rm -rf build/reference build/site && mkdir -p build/reference
 	doxygen Doxyfile
@@ -183,7 +183,8 @@ docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Pyt
 
 # --- form -------------------------------------------------------------------------------------------------------
 
-lint: system $(STAMPS)/lint  ## formatters and linters, no change
+# mypy reads files that the build of the module writes.
+lint: $(STAMPS)/project $(STAMPS)/lint  ## formatters and linters, no change
 	@PY_DIRS="$(PY_DIRS)" $(TIMED) lint tools/lint.sh $(CXX_FILES)
 
 sizes:  ## lines by room, headers that are not installed, imports inside functions, circles of includes
@@ -213,7 +214,7 @@ format: system $(STAMPS)/lint  ## formatters, in place
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
-figures: setup  ## what is written from declarations: figures and tables with their pages and schema, the import hook's table of loaders
+figures: setup  ## what is written from declarations: pages of figures and tables, the schema, the import hook's table of loaders
 	$(VENV)/python tools/figures.py
 	$(VENV)/python tools/table_columns.py
 	$(VENV)/python tools/loader_modules.py

@@ -26,7 +26,6 @@ from sizes import ROOT, code_under
 
 CXX = ("read", "model", "simulate", "verdict", "what_if")  # of the analysis
 PYTHON = ("watch", "loaders", "record/budget", "results")
-GENERATED = "python/headrace/results/figures.py"
 
 PLAIN = {0.0, 0.5, 1.0, 2.0, 10.0, 100.0, 1024.0, *(10.0**n for n in (-9, -6, -3, 3, 6, 9))}
 LEAST = 3  # smaller integers beside an operator are signs, halves and doubles
@@ -148,9 +147,7 @@ def numbers_by_room(root: Path) -> dict[str, dict[Path, list[Number]]]:
     for room in PYTHON:
         files = [path for path in code_under(root / "python/headrace" / room) if path.suffix == ".py"]
         rooms[f"python/headrace/{room}"] = {
-            path: list(in_python(path.read_text(encoding="utf-8")))
-            for path in files
-            if path != root / GENERATED
+            path: list(in_python(path.read_text(encoding="utf-8"))) for path in files
         }
     return rooms
 

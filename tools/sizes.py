@@ -2,7 +2,7 @@
 
 A room is a folder of the first level (`src/profile`, `python/headrace/loaders`), in `analysis` of the second
 (`src/analysis/verdict`). A header under `include` belongs to the room of its source, so that moving it there
-changes no figure. Generated files count as well.
+changes no figure. Files that the build makes do not count.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CODE = {".h", ".cc", ".py", ".pyi", ".js", ".css", ".html", ".j2", ".sh"}
 CXX = ("include/headrace", "src")
 PRODUCT = (*CXX, "python/bindings", "python/headrace")
+#: Written at build by native_files.py.
+BUILT = (
+    "headrace/_core.pyi",
+    "headrace/results/figures.py",
+    "headrace/results/loader_model.py",
+    "headrace/traces/declared.py",
+)
 BESIDE = ("tests", "benchmarks", "tools")
 
 Node = TypeVar("Node")
@@ -29,7 +36,11 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def code_under(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.suffix in CODE and path.is_file())
+    return (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in CODE and path.is_file() and not path.as_posix().endswith(BUILT)
+    )
 
 
 def room_of(path: Path, root: Path) -> str:

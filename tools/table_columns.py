@@ -48,7 +48,12 @@ def table(name: str, columns: list[Column]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    tables = [(name, table(name, columns)) for name, columns in _core.declared_tables()]
+    tables = []
+    for prefix, analyses in zip(("", "MemorySnapshot."), _core.declared_tables(), strict=True):
+        for method, _, _, parts, _ in analyses:
+            for part, _, columns in parts:
+                name = f"{prefix}{method}.{part}".rstrip(".")
+                tables.append((name, table(name, columns)))
     first = [name for name, _ in tables].index(FIRST_OF_SECOND)
     return {
         PAGE: "\n".join([HEAD, *(text for _, text in tables[:first])]),

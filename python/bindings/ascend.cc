@@ -31,7 +31,9 @@ using Profiles = std::vector<ascend::ProfileFolder>;
 
 void add_ascend(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<ascend::ProfileFolder>(module, "ProfileFolder")
+  py::class_<ascend::ProfileFolder>(
+      module, "ProfileFolder",
+      "A folder that an Ascend profiler wrote. Files that it does not have are empty.")
       .def_readonly("path", &ascend::ProfileFolder::path)
       .def_readonly("output", &ascend::ProfileFolder::output)
       .def_readonly("rank", &ascend::ProfileFolder::rank)

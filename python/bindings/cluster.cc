@@ -23,6 +23,7 @@
 #include "headrace/trace/process_groups.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 
@@ -53,19 +54,11 @@ std::vector<cluster::RankSteps> ranks_of(const RankColumns& columns) {
 }
 
 py::dict to_dict(const cluster::SlowRank& slow) {
-  py::dict one;
-  one["rank"] = slow.rank;
-  one["mean_late_s"] = slow.mean_late_s;
-  one["margin"] = slow.margin;
-  one["late_share"] = slow.late_share;
-  one["steady"] = slow.steady;
-  one["slowest"] = slow.slowest;
-  one["judged"] = slow.judged;
-  one["z"] = slow.z;
-  one["since_step"] = slow.since_step;
-  one["from_the_start"] = slow.from_the_start;
-  one["period_steps"] = slow.period_steps;
-  one["gain_share"] = slow.gain_share;
+  py::dict one("rank"_a = slow.rank, "mean_late_s"_a = slow.mean_late_s, "margin"_a = slow.margin,
+               "late_share"_a = slow.late_share, "steady"_a = slow.steady, "slowest"_a = slow.slowest,
+               "judged"_a = slow.judged, "z"_a = slow.z, "since_step"_a = slow.since_step,
+               "from_the_start"_a = slow.from_the_start, "period_steps"_a = slow.period_steps,
+               "gain_share"_a = slow.gain_share);
   return one;
 }
 
@@ -76,33 +69,19 @@ py::dict to_dict(const cluster::SlowRanks& found) {
     ranks.append(py::make_tuple(each.rank, each.steps, each.step_s, each.own_s, each.late_s, each.late_share,
                                 each.last_share));
   }
-  py::dict answer;
-  answer["verdict"] = std::string(cluster::name_of(found.verdict));
-  answer["steps"] = found.steps;
-  answer["step_s"] = found.step_s;
-  answer["spread_s"] = found.spread_s;
-  answer["noise_s"] = found.noise_s;
-  answer["gain_share"] = found.gain_share;
-  answer["pausing_ranks"] = found.pausing_ranks;
-  answer["slow"] = slow;
-  answer["ranks"] = ranks;
+  py::dict answer("verdict"_a = std::string(cluster::name_of(found.verdict)), "steps"_a = found.steps,
+                  "step_s"_a = found.step_s, "spread_s"_a = found.spread_s, "noise_s"_a = found.noise_s,
+                  "gain_share"_a = found.gain_share, "pausing_ranks"_a = found.pausing_ranks, "slow"_a = slow,
+                  "ranks"_a = ranks);
   return answer;
 }
 
 py::dict to_dict(const cluster::Link& link) {
-  py::dict one;
-  one["kind"] = link.kind;
-  one["ranks"] = link.members;
-  one["is_pair"] = link.is_pair;
-  one["slow"] = link.slow;
-  one["bandwidth_gbps"] = link.bandwidth_gbps;
-  one["usual_gbps"] = link.usual_gbps;
-  one["latency_s"] = link.latency_s;
-  one["usual_latency_s"] = link.usual_latency_s;
-  one["calls"] = link.calls;
-  one["bytes"] = link.bytes;
-  one["busy_s"] = link.busy_s;
-  one["excess_s"] = link.excess_s;
+  py::dict one("kind"_a = link.kind, "ranks"_a = link.members, "is_pair"_a = link.is_pair,
+               "slow"_a = link.slow, "bandwidth_gbps"_a = link.bandwidth_gbps,
+               "usual_gbps"_a = link.usual_gbps, "latency_s"_a = link.latency_s,
+               "usual_latency_s"_a = link.usual_latency_s, "calls"_a = link.calls, "bytes"_a = link.bytes,
+               "busy_s"_a = link.busy_s, "excess_s"_a = link.excess_s);
   return one;
 }
 
@@ -110,10 +89,11 @@ py::dict to_dict(const cluster::Link& link) {
 
 void add_cluster(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<report::ClusterTable>(module, "ClusterTable")
+  py::class_<report::ClusterTable>(module, "ClusterTable", "A table of the page of a job.")
       .def(py::init<std::string, std::vector<std::string>, std::vector<std::vector<std::string>>>(),
            py::arg("title"), py::arg("columns"), py::arg("rows"));
-  py::class_<report::ClusterPage>(module, "ClusterPage")
+  py::class_<report::ClusterPage>(module, "ClusterPage",
+                                  "The texts of the page of a job, as declared in report/cluster.h.")
       .def(py::init<>())
       .def_readwrite("title", &report::ClusterPage::title)
       .def_readwrite("kind", &report::ClusterPage::kind)
@@ -135,7 +115,8 @@ void add_cluster(PyObject* into) {
             cluster::link_records(set.traces()[0], profile ? &*profile : nullptr, std::move(steps), notes));
         return std::pair(std::move(text), std::move(notes));
       },
-      py::arg("traces"), py::arg("profile"), py::arg("steps"));
+      py::arg("traces"), py::arg("profile"), py::arg("steps"),
+      "The first rank's records of links, as declared in analysis/cluster/link_records.h, and notes.");
   module.def(
       "parallel_places",
       [](const TraceSet set, const std::optional<trace::ascend::ProfileFolder>& profile, std::int64_t rank) {
@@ -146,7 +127,8 @@ void add_cluster(PyObject* into) {
           places.emplace_back(std::move(each.role), each.index, each.size);
         return places;
       },
-      py::arg("traces"), py::arg("profile"), py::arg("rank"));
+      py::arg("traces"), py::arg("profile"), py::arg("rank"),
+      "Role, index and size of the rank's groups, as declared in trace/process_groups.h.");
   module.def(
       "judge_links",
       [](const std::vector<std::pair<std::int64_t, std::string>>& ranks) {
@@ -159,15 +141,13 @@ void add_cluster(PyObject* into) {
         }
         py::list links;
         for (const cluster::Link& each : found.links) links.append(to_dict(each));
-        py::dict answer;
-        answer["links"] = links;
-        answer["common_rank"] = found.common_rank;
-        answer["unknown"] = found.unknown;
+        py::dict answer("links"_a = links, "common_rank"_a = found.common_rank, "unknown"_a = found.unknown);
         return answer;
       },
-      py::arg("ranks"));
+      py::arg("ranks"), "Links of a job by rank and `link_text`, as declared in analysis/cluster/links.h.");
   module.def(
-      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"));
+      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"),
+      "Ranks of \"0-7\", \"0-56/8\", \"1,4,9\"; empty for other texts.");
   module.def(
       "stage_balance",
       [](const RankColumns& columns) {
@@ -175,14 +155,12 @@ void add_cluster(PyObject* into) {
         py::list stages;
         for (const cluster::Stage& each : found.stages)
           stages.append(py::make_tuple(each.stage, each.ranks, each.own_s, each.beyond_share));
-        py::dict answer;
-        answer["stages"] = stages;
-        answer["uneven"] = found.uneven;
-        answer["longest"] = found.longest;
-        answer["gain_share"] = found.gain_share;
+        py::dict answer("stages"_a = stages, "uneven"_a = found.uneven, "longest"_a = found.longest,
+                        "gain_share"_a = found.gain_share);
         return answer;
       },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "As declared in analysis/cluster/stages.h; ``stages`` has tuples: stage, ranks, own_s, beyond_share.");
   module.def(
       "slow_ranks",
       [](const RankColumns& columns) {
@@ -194,10 +172,13 @@ void add_cluster(PyObject* into) {
         }
         return to_dict(found);
       },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "The verdict on a job, as declared in analysis/cluster/slow_ranks.h.\n``ranks`` has tuples: rank, "
+      "steps, step_s, own_s, late_s, late_share, last_share.");
   module.def(
       "in_step", [](const RankColumns& columns) { return cluster::in_step(ranks_of(columns)); },
-      py::arg("ranks"));
+      py::arg("ranks"),
+      "Whether the ranks meet in every step, as declared in analysis/cluster/slow_ranks.h.");
   module.def(
       "step_without",
       [](const RankColumns& columns, const std::vector<std::int64_t>& without) {
@@ -209,7 +190,8 @@ void add_cluster(PyObject* into) {
       [](const RankColumns& columns, const std::vector<std::int64_t>& steps) {
         return cluster::lateness(ranks_of(columns), steps);
       },
-      py::arg("ranks"), py::arg("steps"));
+      py::arg("ranks"), py::arg("steps"),
+      "How late each rank is in each of the steps, rank by rank; NaN where it has no such step.");
   module.def(
       "cluster_page",
       [](const RankColumns& columns, const std::vector<std::int64_t>& worst, report::ClusterPage page) {

@@ -114,33 +114,45 @@ py::capsule arrow_capsule(const SharedColumns& columns) {
 
 void add_columns(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<ColumnSet, SharedColumns>(module, "Columns")
-      .def_property_readonly("names",
-                             [](const ColumnSet& self) {
-                               py::list names;
-                               for (const ColumnView& column : self.columns) names.append(column.name);
-                               return names;
-                             })
+  py::class_<ColumnSet, SharedColumns>(module, "Columns",
+                                       "Named columns of one length in C++ memory. Read-only.")
+      .def_property_readonly(
+          "names",
+          [](const ColumnSet& self) {
+            py::list names;
+            for (const ColumnView& column : self.columns) names.append(column.name);
+            return names;
+          },
+          "-> list[str]")
       .def_property_readonly("rows", &ColumnSet::rows)
       .def_property_readonly("notes", [](const ColumnSet& self) { return self.notes; })
       .def_static("of", &columns_from, py::arg("columns"), py::arg("notes"))
-      .def("is_text",
-           [](const ColumnSet& self, const std::string& name) { return column_named(self, name).is_text(); })
-      .def("values",
-           [](const ColumnSet& self, const std::string& name) { return list_of(column_named(self, name)); })
-      .def("view",
-           [](const py::object& self, const std::string& name) {
-             const ColumnView& column = column_named(*self.cast<SharedColumns>(), name);
-             if (column.format == "U")
-               throw UsageError("column '" + name + "' holds texts: no view of numbers");
-             return view_of(column, self);
-           })
-      .def("texts",
-           [](const ColumnSet& self, const std::string& name) {
-             const ColumnView& column = column_named(self, name);
-             if (column.dictionary == nullptr) throw UsageError("column '" + name + "' has no dictionary");
-             return list_of(*column.dictionary);
-           })
+      .def(
+          "is_text",
+          [](const ColumnSet& self, const std::string& name) { return column_named(self, name).is_text(); },
+          py::arg("name"))
+      .def(
+          "values",
+          [](const ColumnSet& self, const std::string& name) { return list_of(column_named(self, name)); },
+          py::arg("name"),
+          "As Python objects. Raises UsageError if there is no such column, like the other methods.")
+      .def(
+          "view",
+          [](const py::object& self, const std::string& name) {
+            const ColumnView& column = column_named(*self.cast<SharedColumns>(), name);
+            if (column.format == "U")
+              throw UsageError("column '" + name + "' holds texts: no view of numbers");
+            return view_of(column, self);
+          },
+          py::arg("name"), "A NumPy view of the numbers; of texts that are stored once: their numbers.")
+      .def(
+          "texts",
+          [](const ColumnSet& self, const std::string& name) {
+            const ColumnView& column = column_named(self, name);
+            if (column.dictionary == nullptr) throw UsageError("column '" + name + "' has no dictionary");
+            return list_of(*column.dictionary);
+          },
+          py::arg("name"), "-> list[str]\nThe texts that a column's numbers refer to.")
       .def(
           "describe",
           [](const ColumnSet& self) {
@@ -148,11 +160,13 @@ void add_columns(PyObject* into) {
             for (const ColumnView& column : self.columns)
               columns.append(py::make_tuple(column.name, analysis::unit_of_column(column.name), column.says));
             return columns;
-          })
+          },
+          "-> list[tuple[str, str, str]]\nName, unit and how to read it, of each column; empty texts where "
+          "the name says it.")
       .def(
           "__arrow_c_stream__",
           [](const SharedColumns& self, const py::object&) { return arrow_capsule(self); },
-          py::arg("requested_schema") = py::none());
+          py::arg("requested_schema") = py::none(), "-> object");
 }
 
 }  // namespace headrace::python

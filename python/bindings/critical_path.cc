@@ -40,7 +40,8 @@ FoundPath find(const TraceSet set, const device::CriticalPathOptions& options) {
 
 void add_critical_path(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<FoundPath>(module, "CriticalPath")
+  py::class_<FoundPath>(module, "CriticalPath",
+                        "The longest path through what happened on host and device, of one rank.")
       .def_property_readonly("path", [](const FoundPath& self) { return self.table; })
       .def_property_readonly("summary", [](const FoundPath& self) { return self.summary; })
       .def_property_readonly("length_ns", [](const FoundPath& self) { return self.path.length_ns; })

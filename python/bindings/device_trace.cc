@@ -23,6 +23,7 @@
 #include "recorded_text.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 namespace {
@@ -123,21 +124,14 @@ const trace::Trace& trace_at(const TraceSet& set, std::size_t index) {
 
 py::dict facts(const TraceSet& set, std::size_t index) {
   const trace::Trace& trace = trace_at(set, index);
-  py::dict facts;
-  facts["path"] = str_of_path(trace.file.path);
-  facts["rank"] = trace.rank;
-  facts["says_rank"] = trace.file.rank.has_value();
-  facts["base_time_ns"] = trace.file.base_time_ns;
-  facts["is_run_of_its_own"] = trace.is_run_of_its_own;
-  facts["events"] = trace.columns().size();
-  facts["length_ns"] = trace::length_ns(trace);
-  facts["json_bytes"] = trace.file.notes.bytes;
-  facts["column_bytes"] = trace.columns().bytes();
-  facts["cut"] = trace.file.notes.cut;
-  facts["skipped"] = trace.file.notes.skipped();
-  facts["notes"] = list_of_texts(trace.file.notes.sentences());
-  facts["steps"] = trace.steps.all().size();
-  facts["without_launch"] = trace.correlation.without_launch();
+  py::dict facts(
+      "path"_a = str_of_path(trace.file.path), "rank"_a = trace.rank,
+      "says_rank"_a = trace.file.rank.has_value(), "base_time_ns"_a = trace.file.base_time_ns,
+      "is_run_of_its_own"_a = trace.is_run_of_its_own, "events"_a = trace.columns().size(),
+      "length_ns"_a = trace::length_ns(trace), "json_bytes"_a = trace.file.notes.bytes,
+      "column_bytes"_a = trace.columns().bytes(), "cut"_a = trace.file.notes.cut,
+      "skipped"_a = trace.file.notes.skipped(), "notes"_a = list_of_texts(trace.file.notes.sentences()),
+      "steps"_a = trace.steps.all().size(), "without_launch"_a = trace.correlation.without_launch());
   py::dict metadata;
   for (const auto& [key, value] : trace.file.metadata) metadata[decoded(key)] = decoded(value);
   facts["metadata"] = metadata;
@@ -187,14 +181,9 @@ ColumnSet argument(const TraceSet& set, std::size_t index, const std::string& na
 py::list lanes(const TraceSet& set, std::size_t index) {
   py::list lanes;
   for (const trace::Lane& lane : trace_at(set, index).columns().lanes) {
-    py::dict entry;
-    entry["process"] = lane.process;
-    entry["thread"] = lane.thread;
-    entry["pid"] = lane.pid;
-    entry["tid"] = lane.tid;
-    entry["process_name"] = lane.process_name;
-    entry["process_labels"] = lane.process_labels;
-    entry["thread_name"] = lane.thread_name;
+    py::dict entry("process"_a = lane.process, "thread"_a = lane.thread, "pid"_a = lane.pid,
+                   "tid"_a = lane.tid, "process_name"_a = lane.process_name,
+                   "process_labels"_a = lane.process_labels, "thread_name"_a = lane.thread_name);
     lanes.append(entry);
   }
   return lanes;
@@ -234,11 +223,8 @@ py::dict write_with_counters(const TraceSet set, std::string out, std::vector<st
   }
   const timeline::CountersResult written =
       without_lock([&] { return timeline::write_with_counters(request); });
-  py::dict result;
-  result["path"] = written.path;
-  result["counters"] = written.counters;
-  result["bytes"] = written.bytes;
-  result["notes"] = written.notes;
+  py::dict result("path"_a = written.path, "counters"_a = written.counters, "bytes"_a = written.bytes,
+                  "notes"_a = written.notes);
   return result;
 }
 
@@ -246,44 +232,66 @@ py::dict write_with_counters(const TraceSet set, std::string out, std::vector<st
 
 void add_device_trace(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<TraceSet>(module, "TraceSet")
+  py::class_<TraceSet>(module, "TraceSet", "The device traces of one or several ranks. Read-only.")
       .def("__len__", [](const TraceSet& self) { return self.count; })
-      .def("one",
-           [](const TraceSet& self, std::size_t index) {
-             trace_at(self, index);
-             return TraceSet{self.all, self.first + index, 1};
-           })
+      .def(
+          "one",
+          [](const TraceSet& self, std::size_t index) {
+            trace_at(self, index);
+            return TraceSet{self.all, self.first + index, 1};
+          },
+          py::arg("index"))
       .def_property_readonly("ranks",
                              [](const TraceSet& self) {
                                std::vector<std::int64_t> ranks;
                                for (const trace::Trace& trace : self.traces()) ranks.push_back(trace.rank);
                                return ranks;
                              })
-      .def("facts", &facts)
-      .def("events",
-           [](const TraceSet& self, std::size_t index) {
-             return std::make_shared<ColumnSet>(columns_of(trace_at(self, index).columns(), self.all));
-           })
-      .def("resolved", [](const TraceSet& self,
-                          std::size_t index) { return std::make_shared<ColumnSet>(resolved(self, index)); })
-      .def("argument",
-           [](const TraceSet& self, std::size_t index, const std::string& name) {
-             return std::make_shared<ColumnSet>(argument(self, index, name));
-           })
-      .def("lanes", &lanes);
+      .def("facts", &facts, py::arg("index"),
+           "Result of reading a file: path, rank, sizes, notes, and the other keys of the file as JSON.")
+      .def(
+          "events",
+          [](const TraceSet& self, std::size_t index) {
+            return std::make_shared<ColumnSet>(columns_of(trace_at(self, index).columns(), self.all));
+          },
+          py::arg("index"))
+      .def(
+          "resolved",
+          [](const TraceSet& self, std::size_t index) {
+            return std::make_shared<ColumnSet>(resolved(self, index));
+          },
+          py::arg("index"))
+      .def(
+          "argument",
+          [](const TraceSet& self, std::size_t index, const std::string& name) {
+            return std::make_shared<ColumnSet>(argument(self, index, name));
+          },
+          py::arg("index"), py::arg("name"))
+      .def("lanes", &lanes, py::arg("index"), "-> list[dict[str, Any]]");
 
-  py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(module, "TraceLoader")
+  py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(
+      module, "TraceLoader", "Reads files in parallel; another thread may read the progress.")
       .def(py::init<std::vector<std::string>, const Arguments&, std::vector<std::int64_t>>(),
            py::arg("paths"), py::arg("arguments"), py::arg("ranks"))
-      .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>())
+      .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>(),
+           "Raises FormatError for a file that is not a trace.")
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
-  module.def("traced_input", &traced_input, py::arg("traces"));
+  module.def("traced_input", &traced_input, py::arg("traces"),
+             "The profile of the input that the first trace shows, as JSON.");
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
-             py::arg("fp_point"), py::arg("bp_point"));
+             py::arg("fp_point"), py::arg("bp_point"),
+             "The profile with what the device did; ``segment``: of the run, for its GetNext waits, or "
+             "empty.\n``fp_point``, ``bp_point``: names of the points of a step, or empty.");
   module.def("write_with_counters", &write_with_counters, py::arg("traces"), py::arg("out"), py::arg("steps"),
-             py::arg("opened").none(true));
-  module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
+             py::arg("opened").none(true),
+             "write_with_counters(traces: TraceSet, out: str, steps: list[int], opened: Callable[[], Any] | "
+             "None) -> dict[str, Any]\nWrites the file of the first trace with counters after its "
+             "events.\n``opened``: returns the file, with ``read(n)``, if the path cannot be opened.");
+  module.def(
+      "load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"),
+      "load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> "
+      "TraceSet\nReads open files, one after the other: pairs of a name and an object with ``read(n)``.");
 }
 
 }  // namespace headrace::python

@@ -58,7 +58,8 @@ void add_job(PyObject* into) {
   using Numbers = std::vector<std::int64_t>;
   using Seconds = std::vector<double>;
   using Workers = std::vector<std::pair<std::int32_t, std::int32_t>>;
-  py::class_<job::JobSimulation>(module, "JobSimulation")
+  py::class_<job::JobSimulation>(module, "JobSimulation",
+                                 "Simulated step times of a job; `Job` of headrace.job explains them.")
       .def(py::init([](std::vector<std::string> type, Numbers dp_rank, Numbers stage, Numbers step,
                        Seconds start_s, Seconds duration_s, Numbers sequence, Numbers chunk,
                        Numbers model_chunk, Numbers micro_batch, Seconds input_s, Numbers kernel) {
@@ -88,7 +89,10 @@ void add_job(PyObject* into) {
           },
           py::kw_only(), py::arg("dp_rank") = py::none(), py::arg("stage") = py::none(),
           py::arg("kind") = py::none(), py::arg("workers") = Workers{}, py::arg("others") = false,
-          py::arg("delays") = "none");
+          py::arg("delays") = "none",
+          "step_s(*, dp_rank: int | None=None, stage: int | None=None, kind: str | None=None, workers: "
+          "Sequence[tuple[int, int]]=..., others: bool=False, delays: Literal['none', 'recorded', "
+          "'without_input']='none') -> list[float]");
   module.def(
       "job_operations",
       [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps,
@@ -100,7 +104,9 @@ void add_job(PyObject* into) {
         });
         return py::make_tuple(found.missing, found.expected, columns_of(found.operations));
       },
-      py::arg("traces"), py::arg("rank"), py::arg("steps"), py::arg("stages"));
+      py::arg("traces"), py::arg("rank"), py::arg("steps"), py::arg("stages"),
+      "Parts that the first trace does not record, whether it was expected to, and columns for a "
+      "JobSimulation.\nAs declared in analysis/device/job_operations.h.");
 }
 
 }  // namespace headrace::python

@@ -14,6 +14,7 @@
 #include "interpreter_lock.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 
@@ -40,15 +41,10 @@ py::tuple histogram_tuple(const LoopTotals::Histogram& histogram) {
 py::object straggler_of(const StragglerWatch& watch) {
   const std::optional<Straggler>& found = watch.straggler();
   if (!found) return py::none();
-  py::dict one;
-  one["rank"] = found->rank;
-  one["chronic"] = found->chronic;
-  one["z"] = found->z;
-  one["slowest"] = found->slowest;
-  one["blocks"] = found->blocks;
-  one["late_s"] = found->late_s;
-  one["late_share"] = found->late_share;
-  one["by"] = std::string(names_of(found->by)[static_cast<std::size_t>(found->by)]);
+  py::dict one("rank"_a = found->rank, "chronic"_a = found->chronic, "z"_a = found->z,
+               "slowest"_a = found->slowest, "blocks"_a = found->blocks, "late_s"_a = found->late_s,
+               "late_share"_a = found->late_share,
+               "by"_a = std::string(names_of(found->by)[static_cast<std::size_t>(found->by)]));
   return one;
 }
 
@@ -56,7 +52,9 @@ py::object straggler_of(const StragglerWatch& watch) {
 
 void add_live(PyObject* into) {
   py::module_ module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<LoopTotals>(module, "LoopTotals")
+  py::class_<LoopTotals>(
+      module, "LoopTotals",
+      "Counters of a loop at one moment, as declared in profile/loop_totals.h. Times are seconds.")
       .def_readonly("rank", &LoopTotals::rank)
       .def_readonly("running", &LoopTotals::running)
       .def_readonly("ended", &LoopTotals::ended)
@@ -66,8 +64,13 @@ void add_live(PyObject* into) {
       .def_readonly("wait_s", &LoopTotals::wait_s)
       .def_readonly("stalled_s", &LoopTotals::stalled_s)
       .def_readonly("recent_s", &LoopTotals::recent_s)
-      .def("waits", [](const LoopTotals& totals) { return histogram_tuple(totals.waits); })
-      .def("step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); });
+      .def(
+          "waits", [](const LoopTotals& totals) { return histogram_tuple(totals.waits); },
+          "-> tuple[list[tuple[float, float, int]], float]\nLower and upper end and count of the buckets "
+          "that are not empty, and the sum: of GetNext waits.")
+      .def(
+          "step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); },
+          "-> tuple[list[tuple[float, float, int]], float]\nAs `waits`, for step times.");
   module.def(
       "loop_totals",
       [](const profile::SegmentImage& image, std::uint32_t loader) {
@@ -81,8 +84,12 @@ void add_live(PyObject* into) {
             since == nullptr ? analysis::exposed_wait(now) : analysis::exposed_wait(*since, now);
         return py::make_tuple(found.share, found.over_s);
       },
-      py::arg("since").none(true), py::arg("now"));
-  py::class_<StragglerWatch>(module, "StragglerWatch")
+      py::arg("since").none(true), py::arg("now"),
+      "exposed_wait(since: LoopTotals | None, now: LoopTotals) -> tuple[float, float]\nShare of the time, "
+      "and how long that is; None: of the last minute or the last 512 steps.");
+  py::class_<StragglerWatch>(
+      module, "StragglerWatch",
+      "Which rank holds the others up, as declared in analysis/cluster/straggler_watch.h. Not thread-safe.")
       .def(py::init<>())
       .def(
           "look",
@@ -90,7 +97,9 @@ void add_live(PyObject* into) {
             watch.look(now_s, ranks);
             return straggler_of(watch);
           },
-          py::arg("now_s"), py::arg("ranks"));
+          py::arg("now_s"), py::arg("ranks"),
+          "-> dict[str, Any] | None\nThe totals of one loader on each rank; \"rank\", \"chronic\", \"z\", "
+          "\"slowest\", \"blocks\", \"late_s\", \"late_share\", \"by\".");
 }
 
 }  // namespace headrace::python

@@ -17,6 +17,7 @@
 #include "recorded_text.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 
@@ -34,15 +35,10 @@ std::shared_ptr<profile::SegmentImage> image_of(const Path& segment) {
 py::list loaders_of_image(const profile::SegmentImage& image) {
   py::list loaders;
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
-    py::dict entry;
-    entry["index"] = loader.index;
-    entry["name"] = decoded(loader.name);
-    entry["steps"] = loader.steps;
-    entry["wait_s"] = loader.wait_s;
-    entry["first_batches_s"] = loader.first_batches_s;
-    entry["compute_s"] = loader.compute_s;
-    entry["epochs"] = loader.epochs;
-    entry["superseded"] = loader.superseded;
+    py::dict entry("index"_a = loader.index, "name"_a = decoded(loader.name), "steps"_a = loader.steps,
+                   "wait_s"_a = loader.wait_s, "first_batches_s"_a = loader.first_batches_s,
+                   "compute_s"_a = loader.compute_s, "epochs"_a = loader.epochs,
+                   "superseded"_a = loader.superseded);
     loaders.append(entry);
   }
   return loaders;
@@ -50,38 +46,53 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
 
 void add_reading(py::module_& module) {
   module.def("default_rank", &profile::default_rank);
-  module.def("missing_recordings",
-             [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); });
-  module.def("find_segments", [](const Path& run) {
-    py::list found;
-    for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
-      py::dict entry;
-      entry["path"] = str_of_path(segment.path);
-      entry["rank"] = segment.rank;
-      entry["running"] = segment.running;
-      found.append(entry);
-    }
-    return found;
-  });
-  module.def("segment_loaders", [](const Path& path) {
-    const auto image = without_lock([&] { return image_of(path); });
-    return loaders_of_image(*image);
-  });
+  module.def(
+      "missing_recordings",
+      [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); },
+      py::arg("run"), "-> list[str]\nA line for each unreadable recording, with the reason.");
+  module.def(
+      "find_segments",
+      [](const Path& run) {
+        py::list found;
+        for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
+          py::dict entry("path"_a = str_of_path(segment.path), "rank"_a = segment.rank,
+                         "running"_a = segment.running);
+          found.append(entry);
+        }
+        return found;
+      },
+      py::arg("run"),
+      "-> list[dict[str, Any]]\n``{\"path\", \"rank\", \"running\"}`` for each recording of a run folder.");
+  module.def(
+      "segment_loaders",
+      [](const Path& path) {
+        const auto image = without_lock([&] { return image_of(path); });
+        return loaders_of_image(*image);
+      },
+      py::arg("path"),
+      "-> list[dict[str, Any]]\n``{\"index\", \"name\", \"steps\", \"wait_s\", \"first_batches_s\", "
+      "\"compute_s\", \"epochs\", \"superseded\"}`` of each loader, the one that waited longest first, those "
+      "that go on under another name last.");
   module.def(
       "segment_profile_json",
       [](const Path& path, std::uint32_t loader) {
         return profile::profile_to_json(profile::read_profile(*image_of(path), loader));
       },
-      py::call_guard<LockReleased>());
-  py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(module, "SegmentImage")
+      py::call_guard<LockReleased>(), py::arg("path"), py::arg("loader"));
+  py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(
+      module, "SegmentImage", "Contents of a segment at one moment.")
       .def(py::init(&image_of), py::arg("path"), py::call_guard<LockReleased>())
-      .def("loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); })
+      .def(
+          "loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); },
+          "-> list[dict[str, Any]]")
       .def(
           "profile_json",
           [](const profile::SegmentImage& image, std::uint32_t loader, const profile::SegmentImage* since) {
             return profile::profile_to_json(profile::read_profile(image, loader, since));
           },
-          py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>());
+          py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>(),
+          "profile_json(loader: int, since: SegmentImage | None=None) -> str\nA `Profile` as JSON: of the "
+          "whole run, or of what came after ``since``, an earlier image of it.");
   module.def(
       "with_run_files",
       [](const std::string& profile_text, const std::string& beside) {
@@ -93,8 +104,11 @@ void add_reading(py::module_& module) {
         profile.autopilot = std::move(read.autopilot);
         return profile::profile_to_json(profile);
       },
-      py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>());
-  module.def("profile_schema", [] { return profile::profile_schema(); });
+      py::arg("profile_text"), py::arg("beside"), py::call_guard<LockReleased>(),
+      "The profile with the \"findings\" and the \"budget\" of a JSON object.");
+  module.def(
+      "profile_schema", [] { return profile::profile_schema(); },
+      "The declared figures of a profile, as JSON.");
   module.def(
       "add_ranks",
       [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {
@@ -104,7 +118,7 @@ void add_reading(py::module_& module) {
         analysis::cluster::add_ranks(profile, sources);
         return profile::profile_to_json(profile);
       },
-      py::call_guard<LockReleased>());
+      py::call_guard<LockReleased>(), py::arg("profile_text"), py::arg("others"));
   module.def(
       "beside_ranks",
       [](const std::string& profile_text, const std::vector<std::string>& others) {
@@ -114,7 +128,8 @@ void add_reading(py::module_& module) {
         std::move(ranks).write(profile);
         return profile::profile_to_json(profile);
       },
-      py::arg("profile_text"), py::arg("others"), py::call_guard<LockReleased>());
+      py::arg("profile_text"), py::arg("others"), py::call_guard<LockReleased>(),
+      "The profile with the figures of the same loader in other ranks, given as profiles.");
 }
 
 /// The errors of the C++ tree become those of headrace.errors, with their fields.
@@ -157,12 +172,12 @@ PYBIND11_MODULE(_core, module) {
   python::add_parsed_report(module.ptr());
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
-  python::add_device_tables(module.ptr());
   python::add_ascend(module.ptr());
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
   python::add_live(module.ptr());
   python::add_memory_snapshot(module.ptr());
+  python::add_device_tables(module.ptr());
   python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());

@@ -108,37 +108,50 @@ void add_parsed_report(PyObject* into) {
   using Released = py::call_guard<LockReleased>;
   using Shared = const std::shared_ptr<ParsedReport>&;
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(module, "ParsedReport")
+  py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(
+      module, "ParsedReport",
+      "A profile with its diagnosis, read once. Immutable. Raises FormatError if the text is not a profile.")
       .def(py::init<const std::string&>(), py::arg("profile_text"), Released())
       .def("text", on_shared(&ParsedReport::text), py::arg("width"), py::arg("color"), Released())
       .def("html", on_shared(&ParsedReport::html), py::arg("whole_page"), py::arg("segment") = "",
-           py::arg("from_s") = 0.0, py::arg("to_s") = 0.0, py::arg("range_link") = "", Released())
+           py::arg("from_s") = 0.0, py::arg("to_s") = 0.0, py::arg("range_link") = "", Released(),
+           "segment: of the run, for the lanes; range_link: the address to which \"from=1.5&to=2.5\" is "
+           "added.")
       .def("json", on_shared(&ParsedReport::json), py::arg("indent"), Released())
-      .def("verdict",
-           [](Shared self) {
-             const auto found = without_lock([&] { return analysis::verdict_on(self->profile()); });
-             const profile::Profile& profile = self->profile();
-             const std::string_view cause = found.cause ? analysis::name_of(*found.cause) : "";
-             return py::make_tuple(analysis::name_of(found.kind), decoded(found.op.value_or("")), cause,
-                                   profile.sink.wait_share, profile.sink.step_s, decoded(profile.loader),
-                                   found.most_speedup);
-           })
-      .def("curve",
-           [](Shared self) {
-             const analysis::StepCurve& found = *without_lock([&] { return &self->curve(); });
-             py::list points;
-             for (const analysis::CurvePoint& each : found.points)
-               points.append(py::make_tuple(each.value, each.then.step_s, each.then.low_s, each.then.high_s,
-                                            each.then.limit));
-             return py::make_tuple(found.parameter, found.now, points);
-           })
+      .def(
+          "verdict",
+          [](Shared self) {
+            const auto found = without_lock([&] { return analysis::verdict_on(self->profile()); });
+            const profile::Profile& profile = self->profile();
+            const std::string_view cause = found.cause ? analysis::name_of(*found.cause) : "";
+            return py::make_tuple(analysis::name_of(found.kind), decoded(found.op.value_or("")), cause,
+                                  profile.sink.wait_share, profile.sink.step_s, decoded(profile.loader),
+                                  found.most_speedup);
+          },
+          "Kind, operator and cause (\"\": none), share of the wait, step in seconds, the loader, and the "
+          "gain of an input that is never waited for (None: not known): for lists of runs.")
+      .def(
+          "curve",
+          [](Shared self) {
+            const analysis::StepCurve& found = *without_lock([&] { return &self->curve(); });
+            py::list points;
+            for (const analysis::CurvePoint& each : found.points)
+              points.append(py::make_tuple(each.value, each.then.step_s, each.then.low_s, each.then.high_s,
+                                           each.then.limit));
+            return py::make_tuple(found.parameter, found.now, points);
+          },
+          "-> tuple[str, int, list[tuple[int, float, float, float, str]]]\nParameter, its value now, and for "
+          "each value: step, low, high in seconds, and the limit then.")
       .def_property_readonly("loader", [](Shared self) { return self->profile().loader; })
       .def_property_readonly("rank", [](Shared self) { return self->profile().rank; })
-      .def("what_if", on_shared(&ParsedReport::what_if), py::arg("assigned"), Released());
+      .def("what_if", on_shared(&ParsedReport::what_if), py::arg("assigned"), Released(),
+           "Whether it is known, the reason if not; step, low and high in seconds; the bottleneck.");
 
-  module.def("page_style", report::page_style);
+  module.def("page_style", report::page_style,
+             "The style sheet of report pages, in its ``<style>`` elements.");
 
-  py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
+  py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports",
+                                                                "Two sides of parsed reports, compared once.")
       .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&, const std::string&,
                     const std::string&>(),
            py::arg("a"), py::arg("b"), py::arg("name_a") = "A", py::arg("name_b") = "B", Released())

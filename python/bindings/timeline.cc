@@ -10,6 +10,7 @@
 #include "crossing.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace headrace::python {
 namespace {
@@ -34,16 +35,14 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
     });
   };
   const timeline::MergeResult merged = without_lock([&] { return timeline::merge(request); });
-  py::dict result;
-  result["path"] = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str()));
-  result["slices"] = merged.slices;
-  result["counters"] = merged.counters;
-  result["flows"] = merged.flows;
-  result["bytes"] = merged.bytes;
-  result["clock_error_s"] = merged.clock_error_ns
-                                ? py::object(py::float_(static_cast<double>(*merged.clock_error_ns) * 1e-9))
-                                : py::none();
-  result["notes"] = merged.notes;
+  py::dict result(
+      "path"_a = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str())),
+      "slices"_a = merged.slices, "counters"_a = merged.counters, "flows"_a = merged.flows,
+      "bytes"_a = merged.bytes,
+      "clock_error_s"_a = merged.clock_error_ns
+                              ? py::object(py::float_(static_cast<double>(*merged.clock_error_ns) * 1e-9))
+                              : py::none(),
+      "notes"_a = merged.notes);
   return result;
 }
 
@@ -52,7 +51,11 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
 void add_timeline(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def("merge_timeline", &merge_timeline, py::arg("segments"), py::arg("traces"), py::arg("out"),
-             py::arg("progress").none(true));
+             py::arg("progress").none(true),
+             "merge_timeline(segments: Sequence[str | os.PathLike[str]], traces: Sequence[str | "
+             "os.PathLike[str]], out: str | os.PathLike[str], progress: Callable[[float], object] | None) -> "
+             "dict[str, Any]\n``{\"path\", \"slices\", \"counters\", \"flows\", \"bytes\", "
+             "\"clock_error_s\", \"notes\"}``. Ctrl-C ends it.");
 }
 
 }  // namespace headrace::python

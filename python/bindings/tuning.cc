@@ -42,11 +42,15 @@ report::TuningPage page_of(std::string headline, std::string about, std::vector<
 
 void add_tuning(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<report::TuningPoint>(module, "TuningPoint")
+  py::class_<report::TuningPoint>(
+      module, "TuningPoint",
+      "A change with a prediction, as declared in report/tuning.h. Seconds a step; NaN: unknown.")
       .def(py::init<std::string, double, double, double, double, double>(), py::arg("label"),
            py::arg("predicted_s"), py::arg("low_s"), py::arg("high_s"), py::arg("measured_s"),
            py::arg("error_s"));
-  py::class_<report::TuningPage>(module, "TuningPage")
+  py::class_<report::TuningPage>(
+      module, "TuningPage",
+      "The texts of the page of a search for parameters, as declared in report/tuning.h.")
       .def(py::init(&page_of), py::arg("headline"), py::arg("about"), py::arg("points"), py::arg("columns"),
            py::arg("rows"), py::arg("remarks"), py::arg("curve"), py::arg("measured"))
       .def(

@@ -157,7 +157,7 @@ def test_tables_that_the_profiler_wrote(tmp_path: Path) -> None:
         "total_time_s": [40e-6],
     }
     assert trace.rank(4).tables() == ["op_statistic"]
-    with pytest.raises(hr.UsageError, match="there are: op_statistic"):
+    with pytest.raises(hr.UsageError, match="of the profiler: op_statistic"):
         trace.table("kernel_details")
 
 

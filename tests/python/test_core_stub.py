@@ -1,4 +1,4 @@
-"""The hand-written stub of the native module says what the module has."""
+"""The stub of the native module, which is made at build, describes what the module has."""
 
 from __future__ import annotations
 

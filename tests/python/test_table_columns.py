@@ -14,7 +14,12 @@ from headrace.traces.table import Table
 from headrace.traces.tables import CriticalPath
 
 ROOT = Path(__file__).resolve().parents[2]
-DECLARED = dict(_core.declared_tables())
+OF_TRACES, OF_MEMORY = _core.declared_tables()
+DECLARED = {
+    f"{name}.{part}".rstrip("."): columns
+    for name, _, _, tables, _ in OF_TRACES
+    for part, _, columns in tables
+}
 
 
 def tables_of(trace: hr.Trace) -> Iterator[tuple[str, set[str], Table]]:
@@ -28,8 +33,7 @@ def tables_of(trace: hr.Trace) -> Iterator[tuple[str, set[str], Table]]:
     yield "diff", set(), trace.diff(trace)
     for name in DECLARED:
         method, _, part = name.partition(".")
-        # Of profilers' files and of memory snapshots: tested with them.
-        if method.startswith("table(") or method == "MemorySnapshot":
+        if method.startswith("table("):  # written by profilers: tested with their files
             continue
         if method in ("diff", "operators", "sequences(name)"):
             continue
@@ -75,3 +79,30 @@ def test_a_sentence_says_how_to_read_a_column() -> None:
         assert len(set(names)) == len(names), name
         for column, _, _, says, _ in columns:
             assert not says or says.endswith("."), (name, column)
+
+
+def test_each_table_can_be_had_by_its_name(tmp_path: Path) -> None:
+    two_steps(0).write(tmp_path / "rank0.json")
+    trace = hr.Trace.load(tmp_path)
+    for name, _, _, tables, _ in OF_TRACES:
+        for part, table, columns in tables:
+            if table:
+                asked_for = {column[0] for column in columns if column[4]}
+                shown = trace.table(table).columns
+                assert [c[0] for c in columns if c[0] in shown or c[0] not in asked_for] == shown, (
+                    name,
+                    part,
+                )
+    assert trace.table("kernels", memory=False).to_dict() == trace.kernels(memory=False).to_dict()
+    with pytest.raises(hr.UsageError, match="no table 'secrets'"):
+        trace.table("secrets")
+    with pytest.raises(hr.UsageError, match="most_names cannot be 'all'"):
+        trace.table("kernels", most_names="all")
+
+
+def test_methods_have_the_docstrings_of_their_declarations() -> None:
+    for owner, analyses in ((hr.Trace, OF_TRACES), (hr.MemorySnapshot, OF_MEMORY)):
+        made = [(name, says) for name, says, _, _, is_made in analyses if is_made]
+        assert len(made) > 5
+        for name, says in made:
+            assert " ".join((getattr(owner, name).__doc__ or "").split()) == " ".join(says.split())

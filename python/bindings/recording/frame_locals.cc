@@ -143,14 +143,19 @@ void forget_failure() {
 
 void add_frame_locals(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  module.def("local_variables", &local_variables, py::arg("frame"));
+  module.def(
+      "local_variables", &local_variables, py::arg("frame"),
+      "local_variables(frame: types.FrameType) -> dict[str, Any]\nThe variables of a function that are set "
+      "now, in a new dict: `frame.f_locals` would share its dict with the function's `locals()`.");
   module.def(
       "raised_by_signal_handler",
       [](py::handle error) {
         Owned raised = raised_by_signal_handler(error.ptr());
         return raised ? py::reinterpret_steal<py::object>(raised.release()) : py::object(py::none());
       },
-      py::arg("error"));
+      py::arg("error"),
+      "raised_by_signal_handler(error: BaseException) -> BaseException | None\nThe exception that a signal's "
+      "handler raised: this one, or one that it was raised from.");
 }
 
 }  // namespace headrace::python

@@ -73,22 +73,25 @@ Item NativeBody::call(Item&& item) const {
 
 void add_native_body(PyObject* object) {
   py::module_ module = py::reinterpret_borrow<py::module_>(object);
-  py::class_<NativeBody>(module, "NativeBody")
+  py::class_<NativeBody>(module, "NativeBody", "A C function as the body of a map.")
       .def(py::init([](std::uintptr_t function, std::uintptr_t context, std::int64_t output_bytes,
                        const py::object& owner) {
              return NativeBody(function, context, output_bytes, owner.ptr());
            }),
            py::arg("function"), py::arg("context"), py::arg("output_bytes"), py::arg("owner"))
       .def_static("from_capsule", &body_from_capsule, py::arg("capsule"), py::arg("output_bytes"))
-      .def("__call__", [](const NativeBody& self, const py::object& item) {
-        Py_INCREF(item.ptr());
-        try {
-          return py::reinterpret_steal<py::object>(self.call(Item(item.ptr())).release());
-        } catch (const BodyFailure& failure) {
-          PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure.value())), failure.value());
-          throw py::error_already_set();
-        }
-      });
+      .def(
+          "__call__",
+          [](const NativeBody& self, const py::object& item) {
+            Py_INCREF(item.ptr());
+            try {
+              return py::reinterpret_steal<py::object>(self.call(Item(item.ptr())).release());
+            } catch (const BodyFailure& failure) {
+              PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure.value())), failure.value());
+              throw py::error_already_set();
+            }
+          },
+          py::arg("item"), "-> bytearray");
 }
 
 }  // namespace headrace::python

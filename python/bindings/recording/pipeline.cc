@@ -337,24 +337,33 @@ bool pass_is_over() {
 void add_pipeline(PyObject* object) {
   py::module_ module = py::reinterpret_borrow<py::module_>(object);
   add_native_body(object);
-  py::class_<NativePipeline, std::shared_ptr<NativePipeline>>(module, "NativePipeline")
+  py::class_<NativePipeline, std::shared_ptr<NativePipeline>>(
+      module, "NativePipeline", "Operators, threads and queues of a `headrace.Pipeline`.")
       .def(py::init<const std::string&, const py::object&, int, std::int64_t, const std::string&,
                     const std::string&>(),
            py::arg("name"), py::arg("begin"), py::arg("workers") = 1, py::arg("capacity") = 0,
-           py::arg("queue") = "auto", py::arg("kind") = "generator")
+           py::arg("queue") = "auto", py::arg("kind") = "generator",
+           "__init__(name: str, begin: Callable[[int, int, int], Iterator[Any]], workers: int=1, capacity: "
+           "int=0, queue: str='auto', kind: str='generator') -> None\n``begin(worker, workers, pass)`` "
+           "returns the iterator of one worker's items.")
       .def("map", &NativePipeline::map, py::arg("name"), py::arg("body"), py::arg("workers") = 1,
            py::arg("ordered") = true, py::arg("capacity") = 0, py::arg("queue") = "auto",
-           py::arg("on_error") = "stop", py::arg("in_processes") = false, py::arg("kind") = "map")
+           py::arg("on_error") = "stop", py::arg("in_processes") = false, py::arg("kind") = "map",
+           "map(name: str, body: Callable[[Any], Any], workers: int=1, ordered: bool=True, capacity: int=0, "
+           "queue: str='auto', on_error: str='stop', in_processes: bool=False, kind: str='map') -> None")
       .def("map_native", &NativePipeline::map_native, py::arg("name"), py::arg("body"),
            py::arg("workers") = 1, py::arg("ordered") = true, py::arg("capacity") = 0,
            py::arg("queue") = "auto", py::arg("on_error") = "stop")
       .def("filter", &NativePipeline::filter, py::arg("name"), py::arg("body"), py::arg("capacity") = 0,
-           py::arg("on_error") = "stop")
+           py::arg("on_error") = "stop",
+           "filter(name: str, body: Callable[[Any], Any], capacity: int=0, on_error: str='stop') -> None")
       .def("shuffle", &NativePipeline::shuffle, py::arg("buffer"), py::arg("seed"),
            py::arg("every_pass_alike") = false)
       .def("batch", &NativePipeline::batch, py::arg("size"), py::arg("drop_last") = false,
            py::arg("collate") = py::none(), py::arg("name") = "batch", py::arg("capacity") = 0,
-           py::arg("on_error") = "stop")
+           py::arg("on_error") = "stop",
+           "batch(size: int, drop_last: bool=False, collate: Callable[[list[Any]], Any] | None=None, name: "
+           "str='batch', capacity: int=0, on_error: str='stop') -> None")
       .def("prefetch", &NativePipeline::prefetch, py::arg("capacity"))
       .def(
           "record_in",
@@ -386,15 +395,22 @@ void add_pipeline(PyObject* object) {
           py::arg("op"))
       .def("stop", &NativePipeline::stop)
       .def("finish", &NativePipeline::finish);
-  module.def("current_operator", &current_operator);
-  module.def("pass_is_over", &pass_is_over);
-  py::class_<PassIterator>(module, "PassIterator")
+  module.def("current_operator", &current_operator,
+             "-> OperatorHandle | None\nIn a body: the operator whose worker calls it.");
+  module.def("pass_is_over", &pass_is_over,
+             "In a body: True if its pass was stopped, so waiting is pointless.");
+  py::class_<PassIterator>(module, "PassIterator",
+                           "One pass over a NativePipeline; dropped early, it ends the pass.")
       .def(py::init<std::shared_ptr<NativePipeline>, py::object>(), py::arg("of"),
-           py::arg("hand_over") = py::none())
-      .def("__iter__", [](py::object self) { return self; })
+           py::arg("hand_over") = py::none(),
+           "__init__(of: NativePipeline, hand_over: Callable[[Any], Any] | None=None) -> None\nhand_over: "
+           "called with each item in the thread that takes it, and returns what the loop gets.")
+      .def(
+          "__iter__", [](py::object self) { return self; }, "-> PassIterator")
       .def("__next__", &PassIterator::next)
       .def("close", &PassIterator::close)
-      .def("end_recording", &PassIterator::end_recording)
+      .def("end_recording", &PassIterator::end_recording,
+           "The rest of the pass is not part of the recorded loop.")
       .def_property_readonly("active", &PassIterator::active);
 }
 

@@ -121,13 +121,17 @@ void add_process_channel(PyObject* object) {
     return py::buffer_info(reinterpret_cast<std::uint8_t*>(self.data().data()), std::ssize(self.data()),
                            false);
   });
-  py::class_<SlotWriter>(module, "SlotWriter")
+  py::class_<SlotWriter>(module, "SlotWriter",
+                         "A claimed slot that is being filled; free again if destroyed without `sent`.")
       .def("write", &SlotWriter::write, py::arg("offset"), py::arg("source"))
       .def("sent", &SlotWriter::sent)
       .def_property_readonly("number", &SlotWriter::number)
-      .def_property_readonly("descriptor", &SlotWriter::descriptor)
-      .def_property_readonly("is_lent", &SlotWriter::is_lent);
-  py::class_<SlotSender, std::shared_ptr<SlotSender>>(module, "SlotSender")
+      .def_property_readonly("descriptor", &SlotWriter::descriptor,
+                             "To be sent along; -1 if the reader has it.")
+      .def_property_readonly("is_lent", &SlotWriter::is_lent, "The reader has to copy its contents.");
+  py::class_<SlotSender, std::shared_ptr<SlotSender>>(
+      module, "SlotSender",
+      "Shared memory that this process fills and one other reads, within ``most_bytes``.")
       .def(py::init<std::int64_t>(), py::arg("most_bytes"))
       .def(
           "claim",
@@ -137,7 +141,7 @@ void add_process_channel(PyObject* object) {
           },
           py::arg("size"))
       .def_property_readonly("bytes", &SlotSender::bytes);
-  py::class_<SlotReceiver, std::shared_ptr<SlotReceiver>>(module, "SlotReceiver")
+  py::class_<SlotReceiver, std::shared_ptr<SlotReceiver>>(module, "SlotReceiver", "The reader's side.")
       .def(py::init<>())
       .def("add", on_shared(&SlotReceiver::add), py::arg("number"), py::arg("fd"),
            py::call_guard<LockReleased>())
@@ -154,9 +158,13 @@ void add_process_channel(PyObject* object) {
             return std::make_unique<SlotLease>(SharedSlot::attach(fd));
           },
           py::arg("fd"));
-  module.def("await_answer", &await_answer, py::arg("socket"), py::arg("process"));
-  module.def("end_with", &end_with, py::arg("parent"));
-  module.def("served", &served, py::arg("began_ns"), py::arg("ended_ns"), py::arg("cpu_ns"));
+  module.def("await_answer", &await_answer, py::arg("socket"), py::arg("process"),
+             "Waits without the interpreter lock. 1: something can be read; 0: this thread's pass was "
+             "stopped; -1: the process is gone and nothing is left to read.");
+  module.def("end_with", &end_with, py::arg("parent"),
+             "This process ends as soon as ``parent``, which started it, has ended.");
+  module.def("served", &served, py::arg("began_ns"), py::arg("ended_ns"), py::arg("cpu_ns"),
+             "In a body that waited for another process: when the work was done there.");
   module.def("process_starting", &process_starting);
   module.def("process_started", &process_started);
 }

@@ -13,8 +13,10 @@ namespace headrace::python {
 void add_remote_calls(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   using profile::RemoteCall;
-  module.def("remote_owner", &profile::remote_owner);
-  py::class_<RemoteCall>(module, "RemoteCall")
+  module.def("remote_owner", &profile::remote_owner,
+             "Owner that requests of this thread are charged to; 0 if nothing is recorded.");
+  py::class_<RemoteCall>(module, "RemoteCall",
+                         "One request to a remote service. Dropped before its end, it ends then.")
       .def_static(
           "begin",
           [](std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns,
@@ -24,10 +26,16 @@ void add_remote_calls(PyObject* into) {
                               : std::make_unique<RemoteCall>(owner, target, is_retry, backoff_ns, pause_ns);
           },
           py::arg("owner"), py::arg("target"), py::arg("is_retry") = false, py::arg("backoff_ns") = 0,
-          py::arg("pause_ns") = -1)
+          py::arg("pause_ns") = -1,
+          "begin(owner: int, target: bytes, is_retry: bool=False, backoff_ns: int=0, pause_ns: int=-1) -> "
+          "RemoteCall | None\nFrom now on. None: nothing is recorded. ``owner`` 0: `remote_owner` of this "
+          "thread.\n``target`` names the object (host, path, range); two bits of its hash are kept. "
+          "``is_retry``: the same was refused ``backoff_ns`` ago. ``pause_ns``: for how long the thread that "
+          "waits asked for nothing, where that is another thread.")
       .def("answered", &RemoteCall::answered, py::arg("status"))
-      .def("ended", &RemoteCall::ended, py::arg("body_bytes"))
-      .def("failed", &RemoteCall::failed, py::arg("body_bytes"));
+      .def("ended", &RemoteCall::ended, py::arg("body_bytes"), "The body is here. Counts once.")
+      .def("failed", &RemoteCall::failed, py::arg("body_bytes"),
+           "There is no answer, or it broke off after so many bytes. Counts once.");
 }
 
 }  // namespace headrace::python

@@ -10,11 +10,14 @@ namespace headrace::python {
 
 void add_steps(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  module.def("forward_began", &profile::forward_began);
-  module.def("backward_ended", &profile::backward_ended);
-  module.def("update_began", &profile::update_began);
-  module.def("step_begin", &profile::step_begin);
-  module.def("step_end", &profile::step_end);
+  module.def(
+      "forward_began", &profile::forward_began,
+      "From any thread; the first in a step counts. Does nothing if no wrapped loop runs. Never raises.");
+  module.def("backward_ended", &profile::backward_ended,
+             "As `forward_began`, but the last in a step counts.");
+  module.def("update_began", &profile::update_began, "As `backward_ended`, if there is no other mark.");
+  module.def("step_begin", &profile::step_begin, "`forward_began` and the beginning of a range \"step\".");
+  module.def("step_end", &profile::step_end, "`backward_ended` and the end of that range.");
 }
 
 }  // namespace headrace::python

@@ -79,7 +79,9 @@ void visit_threads(Visit&& visit) {
 
 void add_thread_calls(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  module.def("current_frames", &current_frames);
+  module.def("current_frames", &current_frames,
+             "-> dict[int, types.FrameType]\n`sys._current_frames`, without a garbage collection meanwhile, "
+             "which may end in a deadlock.");
   module.def(
       "calls_of_thread",
       [](unsigned long thread, std::size_t deepest) {
@@ -89,7 +91,9 @@ void add_thread_calls(PyObject* into) {
         });
         return calls;
       },
-      py::arg("thread"), py::arg("deepest") = kDeepestCall);
+      py::arg("thread"), py::arg("deepest") = kDeepestCall,
+      "-> list[tuple[types.CodeType, int, str]]\nCode, line and package of each call of a thread, the "
+      "innermost first; empty if it is gone. Nothing that its functions hold is kept alive.");
   module.def(
       "calls_of_threads",
       [](std::size_t deepest) {
@@ -99,7 +103,8 @@ void add_thread_calls(PyObject* into) {
         });
         return all;
       },
-      py::arg("deepest"));
+      py::arg("deepest"),
+      "-> dict[int, list[tuple[types.CodeType, int, str]]]\nAs `calls_of_thread`, for all threads.");
 }
 
 }  // namespace headrace::python

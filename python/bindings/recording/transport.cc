@@ -260,7 +260,9 @@ std::int64_t ns_of(double seconds) { return std::isfinite(seconds) ? std::llroun
 
 void add_transport(PyObject* to) {
   py::module_ module = py::reinterpret_borrow<py::module_>(to);
-  py::class_<DeviceArray>(module, "DeviceArray", py::buffer_protocol())
+  py::class_<DeviceArray>(
+      module, "DeviceArray", py::buffer_protocol(),
+      "An array in a device's buffer, which it keeps: buffer protocol (host memory alone) and DLPack.")
       .def_buffer(&buffer_of)
       .def("__dlpack__", &to_dlpack, py::kw_only(), py::arg("stream") = py::none(),
            py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
@@ -269,13 +271,19 @@ void add_transport(PyObject* to) {
            [](const DeviceArray& self) {
              return py::make_tuple(self.dlpack_device().type, self.dlpack_device().id);
            })
-      .def("tobytes",
-           [](const DeviceArray self) {
-             const std::vector<std::byte> host = without_lock([&] { return self.read_back(); });
-             return py::bytes(reinterpret_cast<const char*>(host.data()), host.size());
-           })
-      .def_property_readonly("shape", [](const DeviceArray& self) { return py::tuple(py::cast(self.shape)); })
-      .def_property_readonly("format", [](const DeviceArray& self) { return self.type.format; })
+      .def(
+          "tobytes",
+          [](const DeviceArray self) {
+            const std::vector<std::byte> host = without_lock([&] { return self.read_back(); });
+            return py::bytes(reinterpret_cast<const char*>(host.data()), host.size());
+          },
+          "The elements, copied back; waits for the copy.")
+      .def_property_readonly(
+          "shape", [](const DeviceArray& self) { return py::tuple(py::cast(self.shape)); },
+          "-> tuple[int, ...]")
+      .def_property_readonly(
+          "format", [](const DeviceArray& self) { return self.type.format; },
+          "The element type in the format of the buffer protocol.")
       .def_property_readonly("itemsize", [](const DeviceArray& self) { return self.type.bytes; })
       .def_property_readonly("nbytes", &DeviceArray::bytes)
       .def_property_readonly("device", [](const DeviceArray& self) { return self.lease->device().name(); })
@@ -284,7 +292,8 @@ void add_transport(PyObject* to) {
             .format(py::tuple(py::cast(self.shape)), self.type.format, self.lease->device().name());
       });
 
-  py::class_<CopiedBatch>(module, "CopiedBatch")
+  py::class_<CopiedBatch>(module, "CopiedBatch",
+                          "Arrays that were copied together, and the cost of the copy.")
       .def_readonly("arrays", &CopiedBatch::arrays)
       .def_property_readonly("bytes", [](const CopiedBatch& self) { return self.copied.bytes; })
       .def_property_readonly("pinned_bytes", [](const CopiedBatch& self) { return self.copied.pinned_bytes; })
@@ -295,17 +304,18 @@ void add_transport(PyObject* to) {
           [](const CopiedBatch& self) { return static_cast<double>(self.buffer_wait_ns) * kSecond; })
       .def_property_readonly("completion", [](const CopiedBatch& self) { return self.copied.completion; });
 
-  py::class_<transport::Completion>(module, "Completion")
+  py::class_<transport::Completion>(module, "Completion", "Progress of a copy; keeps none of its arrays.")
       .def("done", &transport::Completion::done)
       .def(
           "wait", [](const transport::Completion self) { self.wait(); }, py::call_guard<LockReleased>())
-      .def_property_readonly("copy_s", &known_copy_s);
+      .def_property_readonly("copy_s", &known_copy_s, "-> float | None\nNone while the copy runs.");
 
-  py::class_<Device, std::shared_ptr<Device>>(module, "TransportDevice")
+  py::class_<Device, std::shared_ptr<Device>>(module, "TransportDevice", "A device with its ring of buffers.")
       .def_property_readonly("name", &Device::name)
       .def_property_readonly("buffers", &Device::buffers)
       .def_property_readonly("free_buffers", &Device::free_buffers)
-      .def("copy", &copy, py::arg("arrays"), py::arg("timeout_s") = py::none())
+      .def("copy", &copy, py::arg("arrays"), py::arg("timeout_s") = py::none(),
+           "Copy objects with the buffer protocol or DLPack, all into one buffer.")
       .def("cancel", &Device::cancel)
       .def("resume", &Device::resume);
 
@@ -337,7 +347,8 @@ void add_transport(PyObject* to) {
       },
       py::arg("operator"), py::kw_only(), py::arg("copies") = 0, py::arg("bytes") = 0,
       py::arg("pinned_bytes") = 0, py::arg("pageable_bytes") = 0, py::arg("timed_bytes") = 0,
-      py::arg("copy_s") = 0.0, py::arg("buffer_wait_s") = 0.0);
+      py::arg("copy_s") = 0.0, py::arg("buffer_wait_s") = 0.0,
+      "Adds copies that the calling thread made as this operator.");
 }
 
 }  // namespace headrace::python

@@ -81,12 +81,21 @@ void add_watched_batches(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   module.def(
       "watch_batches", [](const py::object& function) { replace(batch_viewers.watching, function); },
-      py::arg("function"));
+      py::arg("function"),
+      "watch_batches(function: Callable[[int, Any, int, int, Any], bool] | None) -> None\n``function(loader, "
+      "iterator, number, worker, batch)`` is called with each batch that a recorded loop takes; -1: not "
+      "known. Its time is not the step's where it returns True. What it raises is forgotten.");
   module.def(
       "look_into_batches", [](const py::object& function) { replace(batch_viewers.looking, function); },
-      py::arg("function"));
+      py::arg("function"),
+      "look_into_batches(function: Callable[[int, Any], bool] | None) -> None\n``function(loader, batch)``: "
+      "as above, with some batches only: each of a loader's first 64, then 32 of every time twice as many.");
   module.def("array_statistics", &statistics_of, py::arg("address"), py::arg("dtype"), py::arg("rows"),
-             py::arg("parts"), py::arg("part_size"));
+             py::arg("parts"), py::arg("part_size"),
+             "-> tuple[tuple[float, float, float, float, int, int], list[tuple[float, float, float, float, "
+             "int, int]], list[float], list[int], list[int]]\nStatistics of ``rows`` x ``parts`` x "
+             "``part_size`` contiguous elements: all, each part, largest magnitude of each row, rows with "
+             "numbers that are not finite, rows of one value. The memory must stay.");
   module.def(
       "row_hashes",
       [](std::uintptr_t address, std::size_t rows, std::size_t row_bytes, std::uint64_t salt) {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from headrace.common.plain import plain
@@ -12,13 +10,6 @@ from headrace.traces.table_text import counted, memory_size
 
 if TYPE_CHECKING:
     from headrace.traces.memory import MemorySnapshot
-    from headrace.traces.table import Table
-
-#: What `--table` takes: name, and how to get it.
-TABLES: dict[str, Callable[[MemorySnapshot], Table]] = {
-    name: methodcaller(name)
-    for name in ("peak", "holders", "fragmentation", "oom", "growth", "over_time", "actions")
-}
 
 #: Rows of a list that still fit on one screen.
 _SHOWN = 8

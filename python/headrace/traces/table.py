@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
@@ -110,6 +111,46 @@ class Table:
         from headrace.traces.table_text import table_html
 
         return table_html(self, _SHOWN)
+
+
+@cache
+def named_tables(of_memory: bool) -> dict[str, tuple[str, str]]:
+    """The analysis of each table that can be had by its name, and the part of the answer ("": all of it)."""
+    declared = _core.declared_tables()[of_memory]
+    found = {table: (name, part) for name, _, _, tables, _ in declared for part, table, _ in tables if table}
+    # `Trace.table` sets the option that makes it of the host.
+    return found if of_memory else {**found, "host_annotations": found["annotations"]}
+
+
+class Analyses:
+    """Base of the classes with a method for each declared analysis (tools/native_files.py)."""
+
+    _of_memory = False
+
+    def _made(self, name: str, **options: Any) -> list[Table]:
+        """The tables of a declared analysis. Without ``steps``, those of the whole trace."""
+        if options.get("steps", ()) is None:
+            del options["steps"]
+        for option, value in options.items():
+            if isinstance(value, Iterable) and not isinstance(value, str):
+                options[option] = list(value)
+        return list(map(Table, self._columns(name, options)))
+
+    def _columns(self, name: str, options: dict[str, Any]) -> tuple[_core.Columns, ...]:
+        raise NotImplementedError
+
+    def table(self, name: str, **options: Any) -> Table:
+        """The table of an analysis by its name, with the options of its method. Raises UsageError if there is
+        no such table.
+        """
+        tables = named_tables(self._of_memory)
+        if name not in tables:
+            raise UsageError(f"no table {name!r}; there are {', '.join(sorted(tables))}")
+        method, part = tables[name]
+        answer = getattr(self, method)(**options)
+        found = getattr(answer, part) if part else answer
+        table: Table = found() if callable(found) else found
+        return table
 
 
 def _json_value(value: Any) -> Any:

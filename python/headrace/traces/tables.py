@@ -1,88 +1,15 @@
-"""The tables of a `Trace`: one method per analysis."""
+"""The analyses of a `Trace` that take more than declared options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from headrace import _core
 from headrace.errors import UsageError
+from headrace.traces.declared import DeviceIdle, StepPoints, TraceAnalyses
 from headrace.traces.step_points import point_names
 from headrace.traces.table import Table
-
-
-class Summary(NamedTuple):
-    """A table for people, and the points that it summarises."""
-
-    summary: Table
-    series: Table
-
-    def __repr__(self) -> str:
-        return repr(self.summary)
-
-
-class Idle(NamedTuple):
-    """Idle time by stream and reason, and how long its gaps were."""
-
-    idle: Table
-    intervals: Table
-
-    def __repr__(self) -> str:
-        return repr(self.idle)
-
-
-class Annotations(NamedTuple):
-    """Ranges by name, and the device work inside each."""
-
-    ranges: Table
-    kernels: Table
-
-    def __repr__(self) -> str:
-        return repr(self.ranges)
-
-
-class StepBreakdown(NamedTuple):
-    """Steps by role, and their means. `Trace.advice` says what stands out."""
-
-    steps: Table
-    average: Table
-
-    def __repr__(self) -> str:
-        return repr(self.average)
-
-
-class StepPoints(NamedTuple):
-    """Iteration gap, forward and backward, tail: of each step, and their means."""
-
-    steps: Table
-    average: Table
-
-    def __repr__(self) -> str:
-        return repr(self.average)
-
-
-class DeviceIdle(NamedTuple):
-    """Why nothing was computed: by step, and in total."""
-
-    steps: Table
-    total: Table
-
-    def __repr__(self) -> str:
-        return repr(self.total)
-
-
-class Cluster(NamedTuple):
-    """The ranks of a job against each other."""
-
-    step_time: Table
-    gaps: Table
-    communication: Table
-    matrix: Table
-    slow_ranks: Table
-    slow_links: Table
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(repr, (self.step_time, self.gaps, self.slow_ranks)))
 
 
 class CriticalPath:
@@ -123,8 +50,8 @@ class CriticalPath:
         return repr(self.summary)
 
 
-class TraceTables:
-    """Analyses of device traces. The native core computes them; this class documents them.
+class TraceTables(TraceAnalyses):
+    """Analyses of device traces. The native core computes them; most methods are made from its declarations.
 
     ``steps``: only what began in these steps (``ProfilerStep#N``); None: the whole trace except
     a last step that is cut off. Columns, units and formulas: docs/device_traces.md.
@@ -132,144 +59,8 @@ class TraceTables:
 
     _traces: _core.TraceSet
 
-    # --- use of the device's time ---
-
-    def time_breakdown(self, *, steps: Sequence[int] | None = None, per_device: bool = False) -> Table:
-        """Idle, computing, and busy with other things only: seconds, and percent of the span of the work."""
-        return Table(_core.time_breakdown(self._traces, _listed(steps), per_device))
-
-    def step_time(self) -> Table:
-        """What each step's time was: computing, exposed and hidden communication, free, preparing.
-
-        The columns of the Ascend profiler's ``step_trace_time.csv``, for any device.
-        """
-        return Table(_core.step_time(self._traces))
-
-    def idle_breakdown(
-        self, *, steps: Sequence[int] | None = None, consecutive_kernel_delay_s: float = 30e-6
-    ) -> Idle:
-        """Why each stream was idle: ``host_wait``, ``kernel_wait`` or ``other``."""
-        return Idle(
-            *map(Table, _core.idle_breakdown(self._traces, _listed(steps), consecutive_kernel_delay_s))
-        )
-
-    def overlap(self, *, steps: Sequence[int] | None = None, per_device: bool = False) -> Table:
-        """How much of the communication ran under computation."""
-        return Table(_core.overlap(self._traces, _listed(steps), per_device))
-
-    def kernel_breakdown(self, *, steps: Sequence[int] | None = None, per_device: bool = False) -> Table:
-        """Busy time by the kinds of work that ran at the same time."""
-        return Table(_core.kernel_breakdown(self._traces, _listed(steps), per_device))
-
-    def kernels(
-        self,
-        *,
-        steps: Sequence[int] | None = None,
-        memory: bool = True,
-        most_names: int = 0,
-        time_share: float = 1.0,
-    ) -> Table:
-        """Calls and times by kernel name, the longest first; each kind's tail as "others" on request."""
-        return Table(_core.kernels(self._traces, _listed(steps), memory, most_names, time_share))
-
-    # --- launches and copies ---
-
-    def queue_length(self, *, steps: Sequence[int] | None = None, capacity: int = 1024) -> Summary:
-        """Work launched but not yet started, by stream: over time, and time-weighted."""
-        return Summary(*map(Table, _core.queue_length(self._traces, _listed(steps), capacity)))
-
-    def memory_bandwidth(self, *, steps: Sequence[int] | None = None) -> Summary:
-        """Bandwidth of copies and fills, by direction: over time, and time-weighted."""
-        return Summary(*map(Table, _core.memory_bandwidth(self._traces, _listed(steps))))
-
-    def launches(self, *, steps: Sequence[int] | None = None, memory: bool = True) -> Table:
-        """Every call that launched work: its duration, that of the work, and the delay between them."""
-        return Table(_core.launches(self._traces, _listed(steps), memory))
-
-    def memory(self, *, steps: Sequence[int] | None = None) -> Table:
-        """The most memory at once, when, in which step and operator: by device, with ``profile_memory=True``.
-
-        `MemorySnapshot` says who held it.
-        """
-        return Table(_core.memory_use(self._traces, _listed(steps)))
-
-    # --- operators and annotations ---
-
-    def operators(
-        self,
-        group_by: Sequence[str] = ("name",),
-        *,
-        steps: Sequence[int] | None = None,
-        stack_frames: int = 5,
-    ) -> Table:
-        """What ``key_averages()`` of PyTorch's profiler prints: self and total times, calls, memory.
-
-        ``group_by``: "name", and optionally "input_shapes" and "stack" (the innermost ``stack_frames``
-        Python frames). Raises UsageError for anything else.
-        """
-        unknown = set(group_by) - {"name", "input_shapes", "stack"}
-        if unknown:
-            raise UsageError(
-                f"operators can be grouped by name, input_shapes and stack, not by {min(unknown)}"
-            )
-        frames = stack_frames if "stack" in group_by else 0
-        return Table(_core.operators(self._traces, _listed(steps), "input_shapes" in group_by, frames))
-
-    def roofline(
-        self,
-        *,
-        steps: Sequence[int] | None = None,
-        peak_tflops: float | None = None,
-        peak_gbps: float | None = None,
-    ) -> Table:
-        """How near operators come to the device's peak: FLOPs, bytes, rates, what limits at each shape.
-
-        ``peak_tflops``, ``peak_gbps``: of the device, instead of its vendor's (dense, of the inputs' type).
-        Needs shapes: ``record_shapes=True``.
-        """
-        return Table(_core.roofline(self._traces, _listed(steps), peak_tflops, peak_gbps))
-
-    def annotations(
-        self,
-        *,
-        on_device: bool = True,
-        steps: Sequence[int] | None = None,
-        most_names: int = 0,
-        time_share: float = 1.0,
-        always_shown: Sequence[str] = (),
-    ) -> Annotations:
-        """Named ranges, as recorded on the device or on the host, and the device work inside each."""
-        tables = _core.annotations(
-            self._traces, _listed(steps), on_device, most_names, time_share, list(always_shown)
-        )
-        return Annotations(*map(Table, tables))
-
-    def sequences(
-        self,
-        operator_name: str | None = None,
-        *,
-        steps: Sequence[int] | None = None,
-        shortest: int = 3,
-        most: int = 5,
-    ) -> Table:
-        """Recurring sequences of device work.
-
-        With a name: the work of the outermost operators whose name contains it. Without: for every ``aten::``
-        operator, with the delays of its launches.
-        """
-        if operator_name is None:
-            return Table(_core.operator_sequences(self._traces, _listed(steps), "aten::"))
-        return Table(_core.sequences(self._traces, _listed(steps), operator_name, shortest, most))
-
-    # --- steps and ranks ---
-
-    def steps(self) -> Table:
-        """Every ``ProfilerStep``: its time on the host, and the device work that was launched in it."""
-        return Table(_core.trace_steps(self._traces))
-
-    def step_breakdown(self) -> StepBreakdown:
-        """Each step by the roles of PyTorch's TensorBoard plugin, their means, and its recommendations."""
-        return StepBreakdown(*map(Table, _core.step_breakdown(self._traces)))
+    def _columns(self, name: str, options: dict[str, Any]) -> tuple[_core.Columns, ...]:
+        return _core.make_tables(self._traces, name, options)
 
     def step_points(self, *, fp_point: str | None = None, bp_point: str | None = None) -> StepPoints:
         """The step trace: iteration gap, forward and backward, tail, and the communication in them.
@@ -321,21 +112,6 @@ class TraceTables:
                 zero_weight_launch_edges,
             )
         )
-
-    def collectives(self, *, steps: Sequence[int] | None = None) -> Table:
-        """Collectives by rank, group and size: calls, time, and the bandwidth of their shortest calls.
-
-        ``ranks``: of the group, as the trace's process groups say. ``bandwidth_gbps``: over the busiest link.
-        """
-        return Table(_core.collectives(self._traces, _listed(steps)))
-
-    def stragglers(self, *, steps: Sequence[int] | None = None, candidates: int = 2) -> Table:
-        """Ranks by how often they were the last to reach the collective with the longest waits.
-
-        ``candidate`` is 1 for stragglers, at most ``candidates``: ranks later than the others by more
-        than the others differ among themselves. If all are equally late, it is 0 for all.
-        """
-        return Table(_core.stragglers(self._traces, _listed(steps), candidates))
 
     def diff(
         self,

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.errors import UsageError
 from headrace.traces import files as _trace_files
-from headrace.traces.table import Table
+from headrace.traces.declared import Cluster
+from headrace.traces.table import Table, named_tables
 from headrace.traces.table_text import counted
-from headrace.traces.tables import Cluster, TraceTables
+from headrace.traces.tables import TraceTables
 
 
 class WithCounters(NamedTuple):
@@ -87,14 +88,26 @@ class Trace(TraceTables):
         """The names of the tables that the profiler wrote beside the trace, for `table`."""
         return _core.profile_tables(self._profiles)
 
-    def table(self, name: str) -> Table:
-        """A table that the profiler wrote beside the trace, of all ranks that have it.
+    def table(self, name: str, **options: Any) -> Table:
+        """A table by its name: of an analysis, or one that the profiler wrote beside the trace.
 
-        For an Ascend profile: ``kernel_details``, ``op_statistic``, ``communication``, ... Durations are in
-        seconds, time stamps in integer nanoseconds, and what is absent is NaN, -1 or an empty text. Raises
+        The names are those of ``headrace trace --table``: ``kernels``, ``queue_length_series``,
+        ``cluster_gaps``, ... ``options``: those of the analysis' method. For an Ascend profile also
+        ``kernel_details``, ``op_statistic``, ``communication``, ..., of all ranks that have it: durations are
+        in seconds, time stamps in integer nanoseconds, and what is absent is NaN, -1 or an empty text. Raises
         UsageError if there is no such table, FormatError if its file cannot be read.
         """
-        return Table(_core.profile_table(self._profiles, name))
+        if name == "host_annotations":
+            return self.table("annotations", on_device=False, **options)
+        if name in named_tables(of_memory=False):
+            return super().table(name, **options)
+        if name in self.tables():
+            return Table(_core.profile_table(self._profiles, name))
+        names = ", ".join(sorted(named_tables(of_memory=False)))
+        found = f"no table {name!r}. There are, of the analyses: {names}"
+        if self.tables():
+            found += f"; of the profiler: {', '.join(self.tables())}"
+        raise UsageError(found)
 
     @cached_property
     def _facts(self) -> list[dict[str, Any]]:

@@ -19,7 +19,6 @@ using namespace trace::ascend;
 constexpr const char* kTimes = "communication";
 constexpr const char* kBandwidths = "communication_bandwidth";
 constexpr const char* kMatrix = "communication_matrix";
-constexpr const char* kSteps = "step_trace_time";
 
 bool has_file(const ProfileFolder& profile, const char* name) {
   std::error_code error;
@@ -67,53 +66,17 @@ Table links_table(const std::vector<OfRank>& ranks) {
   return rows.take();
 }
 
-/// StepTraceTime of the analysis database, with the names that the CSV file's columns get.
-std::optional<Table> steps_table(std::span<const ProfileFolder> profiles) {
-  const std::vector<std::string> columns = {"computing",  "communication_not_overlapped",
-                                            "overlapped", "communication",
-                                            "free",       "stage",
-                                            "bubble",     "communication_not_overlapped_and_exclude_receive",
-                                            "preparing"};
-  std::vector<std::string> wanted = {"step"};
-  wanted.insert(wanted.end(), columns.begin(), columns.end());
-  Integers ranks;
-  Texts steps;
-  std::vector<Numbers> values(columns.size());
-  bool any = false;
-  for (const ProfileFolder& profile : profiles) {
-    if (profile.analysis_database.empty()) continue;
-    Database database(profile.analysis_database);
-    if (!database.has_table("StepTraceTime")) continue;
-    any = true;
-    TableRows rows(database, "StepTraceTime", wanted);
-    while (rows.next()) {
-      ranks.push_back(profile.rank.value_or(trace::kAbsent));
-      steps.push_back(rows.text(0));
-      for (std::size_t i = 0; i < columns.size(); ++i)
-        values[i].push_back(rows.number(static_cast<int>(i) + 1).value_or(kNoFigure * 1e6) / 1e6);
-    }
-  }
-  if (!any) return std::nullopt;
-  Table table;
-  table.add("rank", std::move(ranks)).add("step", std::move(steps));
-  for (std::size_t i = 0; i < columns.size(); ++i) table.add(columns[i] + "_s", std::move(values[i]));
-  return table;
-}
-
 }  // namespace
 
 std::vector<std::string> communication_tables(const ProfileFolder& profile) {
   std::vector<std::string> names;
   bool times = has_file(profile, "communication.json");
   bool matrix = has_file(profile, "communication_matrix.json");
-  if (!profile.analysis_database.empty()) {
+  if (!profile.analysis_database.empty() && !times && !matrix) {
     try {
-      const Database database(profile.analysis_database);
-      if (!times && !matrix) {
-        times = database.has_table("CommAnalyzerTime");
-        matrix = database.has_table("CommAnalyzerMatrix");
-      }
-      if (database.has_table("StepTraceTime")) names.emplace_back(kSteps);
+      const trace::Database database(profile.analysis_database);
+      times = database.has_table("CommAnalyzerTime");
+      matrix = database.has_table("CommAnalyzerMatrix");
     } catch (const FormatError&) {
       // Asking for one of its tables says what is wrong with it.
     }
@@ -124,7 +87,6 @@ std::vector<std::string> communication_tables(const ProfileFolder& profile) {
 }
 
 std::optional<Table> communication_table(std::span<const ProfileFolder> profiles, const std::string& name) {
-  if (name == kSteps) return steps_table(profiles);
   if (name != kTimes && name != kBandwidths && name != kMatrix) return std::nullopt;
   std::vector<OfRank> ranks;
   std::vector<FormatError> failures;

@@ -15,8 +15,7 @@
 
 namespace headrace::analysis::device {
 
-/// Of `communication`, `communication_bandwidth`, `communication_matrix` and `step_trace_time` (of a
-/// database), those that the profile has.
+/// Of `communication`, `communication_bandwidth` and `communication_matrix`, those that the profile has.
 std::vector<std::string> communication_tables(const trace::ascend::ProfileFolder& profile);
 
 using CommunicationColumns = ColumnList<OperationColumns, Integer<"start_ns">, Number<"elapse_s">,
@@ -38,8 +37,7 @@ inline auto operation_of(std::int64_t rank, const trace::ascend::CommunicationNa
                     std::string_view(name.operation), std::string_view(name.group));
 }
 
-/// `communication`, `communication_bandwidth`, `communication_matrix`, `step_trace_time`. Nothing if no
-/// profile has it.
+/// One of these tables. Nothing if no profile has it.
 std::optional<Table> communication_table(std::span<const trace::ascend::ProfileFolder> profiles,
                                          const std::string& name);
 

@@ -64,11 +64,6 @@ bool parse_integer(std::string_view field, std::int64_t& value) noexcept {
   return error == std::errc() && end == field.data() + field.size();
 }
 
-double number_of(std::string_view field) noexcept {
-  double value = 0;
-  return trace::to_number(field, value) == trace::NumberError::none ? value : kNoFigure;
-}
-
 }  // namespace
 
 CsvHeader parse_header(std::string_view header, std::string_view file) {
@@ -84,59 +79,37 @@ CsvHeader parse_header(std::string_view header, std::string_view file) {
   return {std::move(name), CsvUnit::none};
 }
 
-void CsvColumn::see(std::string_view field) noexcept {
-  if (trace::is_absent(field)) {
-    any_absent_ = true;
-    return;
-  }
-  any_ = true;
-  std::int64_t integer = 0;
-  double number = 0;
-  if (all_integers_) all_integers_ = parse_integer(field, integer);
-  if (all_numbers_ && !all_integers_)
-    all_numbers_ = trace::to_number(field, number) == trace::NumberError::none;
-}
-
-CsvColumn::Type CsvColumn::type() const noexcept {
-  if (header_.unit == CsvUnit::stamp_us) return Type::integers;
-  if (header_.unit != CsvUnit::none) return Type::numbers;
-  if (!all_numbers_) return Type::texts;
-  return any_ && all_integers_ && !any_absent_ ? Type::integers : Type::numbers;
-}
-
-void CsvColumn::add(std::string_view field) {
-  const bool absent = trace::is_absent(field);
-  if (type() == Type::texts) return texts_.push_back(absent ? std::string_view() : field);
-  switch (header_.unit) {
-    case CsvUnit::stamp_us: {
-      std::int64_t ns = 0;
-      const bool known = !absent && trace::to_nanoseconds(field, ns) == trace::NumberError::none;
-      return integers_.push_back(known ? ns : trace::kAbsent);
+std::variant<Integers, Numbers, Texts> values_of(Texts fields, CsvUnit unit) {
+  bool any = false, any_absent = false, all_integers = true, all_numbers = true;
+  Integers integers;
+  Numbers numbers;
+  Texts texts;
+  for (std::size_t row = 0; row < fields.size(); ++row) {
+    const std::string_view field = fields[row];
+    const bool absent = trace::is_absent(field);
+    std::int64_t integer = trace::kAbsent;
+    double number = kNoFigure;
+    if (unit == CsvUnit::stamp_us) {
+      if (absent || trace::to_nanoseconds(field, integer) != trace::NumberError::none)
+        integer = trace::kAbsent;
+    } else if (!absent) {
+      any = true;
+      all_integers = all_integers && parse_integer(field, integer);
+      if (trace::to_number(field, number) != trace::NumberError::none)
+        number = kNoFigure, all_numbers = false;
     }
-    case CsvUnit::duration_us:
-      return numbers_.push_back(absent ? kNoFigure : number_of(field) / 1e6);
-    case CsvUnit::duration_ms:
-      return numbers_.push_back(absent ? kNoFigure : number_of(field) / 1e3);
-    case CsvUnit::none:
-      break;
+    any_absent = any_absent || absent;
+    integers.push_back(integer);
+    numbers.push_back(unit == CsvUnit::duration_us   ? number / 1e6
+                      : unit == CsvUnit::duration_ms ? number / 1e3
+                                                     : number);
   }
-  if (type() == Type::numbers) return numbers_.push_back(absent ? kNoFigure : number_of(field));
-  std::int64_t integer = 0;
-  integers_.push_back(parse_integer(field, integer) ? integer : trace::kAbsent);
-}
-
-void CsvColumn::put_into(Table& table) {
-  switch (type()) {
-    case Type::integers:
-      table.add(header_.name, std::move(integers_));
-      break;
-    case Type::numbers:
-      table.add(header_.name, std::move(numbers_));
-      break;
-    case Type::texts:
-      table.add(header_.name, std::move(texts_));
-      break;
-  }
+  if (unit == CsvUnit::stamp_us) return integers;
+  if (unit == CsvUnit::none && all_numbers && any && all_integers && !any_absent) return integers;
+  if (unit != CsvUnit::none || all_numbers) return numbers;
+  for (std::size_t row = 0; row < fields.size(); ++row)
+    texts.push_back(trace::is_absent(fields[row]) ? std::string_view() : fields[row]);
+  return texts;
 }
 
 }  // namespace headrace::analysis::device

@@ -29,28 +29,8 @@ struct CsvHeader {
 /// `file`: the table's name. Those of steps have microseconds without saying so.
 CsvHeader parse_header(std::string_view header, std::string_view file);
 
-/// One column of a table that is read twice: `see` every field first, then `add` every field.
-class CsvColumn {
- public:
-  explicit CsvColumn(CsvHeader header) : header_(std::move(header)) {}
-
-  const CsvHeader& header() const noexcept { return header_; }
-  void see(std::string_view field) noexcept;
-  void add(std::string_view field);
-  void put_into(Table& table);
-
- private:
-  enum class Type : std::uint8_t { integers, numbers, texts };
-  Type type() const noexcept;
-
-  CsvHeader header_;
-  bool any_ = false;
-  bool any_absent_ = false;
-  bool all_integers_ = true;
-  bool all_numbers_ = true;
-  Integers integers_;
-  Numbers numbers_;
-  Texts texts_;
-};
+/// The fields of a column as values. Without a unit they are integers if all of them are and none is absent, numbers
+/// if all that are there are, else texts.
+std::variant<Integers, Numbers, Texts> values_of(Texts fields, CsvUnit unit);
 
 }  // namespace headrace::analysis::device

@@ -26,10 +26,13 @@ using Words = std::unordered_map<std::int64_t, std::string>;
 
 constexpr std::string_view kApiStatistic = "api_statistic";
 constexpr std::string_view kCounters = "counters";
+constexpr std::string_view kKernels = "kernel_details";
+constexpr std::string_view kSteps = "step_trace_time";
 constexpr std::string_view kMemoryRecord = "memory_record";
 
-enum class Unit : std::uint8_t { word, module, stamp_ns, number, device };
+enum class Unit : std::uint8_t { text, word, module, stamp_ns, number, device };
 constexpr double kNanoseconds = 1e9;
+constexpr double kMicrosPerSecond = 1e6;
 constexpr double kKilobytes = 1024;
 constexpr double kMegabytes = 1024.0 * 1024;
 
@@ -81,7 +84,20 @@ const std::vector<StoredTable>& stored_tables() {
        {{"moduleId", "component", module},
         {"timestampNs", "timestamp_ns", stamp_ns},
         {"totalReserved", "total_reserved_mb", number, kMegabytes},
-        {"deviceId", "device", device}}}};
+        {"deviceId", "device", device}}},
+      {kSteps,
+       "StepTraceTime",
+       {{"step", "step", text},
+        {"computing", "computing_s", number, kMicrosPerSecond},
+        {"communication_not_overlapped", "communication_not_overlapped_s", number, kMicrosPerSecond},
+        {"overlapped", "overlapped_s", number, kMicrosPerSecond},
+        {"communication", "communication_s", number, kMicrosPerSecond},
+        {"free", "free_s", number, kMicrosPerSecond},
+        {"stage", "stage_s", number, kMicrosPerSecond},
+        {"bubble", "bubble_s", number, kMicrosPerSecond},
+        {"communication_not_overlapped_and_exclude_receive",
+         "communication_not_overlapped_and_exclude_receive_s", number, kMicrosPerSecond},
+        {"preparing", "preparing_s", number, kMicrosPerSecond}}}};
   return kTables;
 }
 
@@ -118,6 +134,9 @@ class StoredRows {
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         const int at = static_cast<int>(i);
         switch (table_.columns[i].unit) {
+          case Unit::text:
+            texts(i).push_back(rows.text(at));
+            break;
           case Unit::word:
             texts(i).push_back(word_at(words, rows.integer(at)));
             break;
@@ -150,6 +169,7 @@ class StoredRows {
 
   static Values empty(Unit unit) {
     switch (unit) {
+      case Unit::text:
       case Unit::word:
       case Unit::module:
       case Unit::device:
@@ -242,11 +262,81 @@ class CounterRows {
   Rows<CountersColumns> rows_;
 };
 
+/// A task in COMPUTE_TASK_INFO; texts by their number.
+struct Kernel {
+  std::array<std::int64_t, 9> texts{};
+  double block_dim = kNoFigure;
+  double mix_block_dim = kNoFigure;
+  double wait_s = kNoFigure;
+};
+
+class KernelRows {
+ public:
+  void add(Database& database, std::int64_t rank) {
+    const Words strings = words_of(database, "STRING_IDS", "value");
+    const std::unordered_map<std::int64_t, Kernel> kernels = read_kernels(database);
+    TableRows tasks(database, "TASK", {"globalTaskId", "startNs", "endNs", "streamId", "taskId"});
+    while (tasks.next()) {
+      const auto id = tasks.integer(0);
+      const auto kernel = id ? kernels.find(*id) : kernels.end();
+      const auto start = tasks.integer(1);
+      const auto end = tasks.integer(2);
+      if (kernel == kernels.end() || !start || !end || *start < 0 || *end < *start) continue;
+      const Kernel& of = kernel->second;
+      const auto text = [&](std::size_t i) { return word_at(strings, of.texts[i]); };
+      rows_.add(rank, tasks.integer(4).value_or(trace::kAbsent), tasks.integer(3).value_or(trace::kAbsent),
+                text(0), text(1), text(2), *start, seconds(*end - *start), of.wait_s, of.block_dim,
+                of.mix_block_dim, text(3), text(4), text(5), text(6), text(7), text(8));
+    }
+    add_collectives(database, strings, rank);
+  }
+
+  Table take() { return rows_.take(); }
+
+ private:
+  /// Rows of their own, as in the CSV file.
+  void add_collectives(Database& database, const Words& strings, std::int64_t rank) {
+    TableRows rows(database, "COMMUNICATION_OP", {"startNs", "endNs", "opName", "opType"});
+    while (rows.next()) {
+      const auto start = rows.integer(0);
+      const auto end = rows.integer(1);
+      if (!start || !end || *start < 0 || *end < *start) continue;
+      constexpr std::string_view kNone;
+      rows_.add(rank, trace::kAbsent, trace::kAbsent, word_at(strings, rows.integer(2)),
+                word_at(strings, rows.integer(3)), "HCCL", *start, seconds(*end - *start), kNoFigure,
+                kNoFigure, kNoFigure, kNone, kNone, kNone, kNone, kNone, kNone);
+    }
+  }
+
+  static std::unordered_map<std::int64_t, Kernel> read_kernels(Database& database) {
+    std::unordered_map<std::int64_t, Kernel> kernels;
+    TableRows rows(
+        database, "COMPUTE_TASK_INFO",
+        {"globalTaskId", "name", "opType", "taskType", "inputShapes", "inputDataTypes", "inputFormats",
+         "outputShapes", "outputDataTypes", "outputFormats", "blockDim", "mixBlockDim", "waitNs"});
+    while (rows.next()) {
+      const auto id = rows.integer(0);
+      if (!id) continue;
+      Kernel kernel;
+      for (std::size_t i = 0; i < kernel.texts.size(); ++i)
+        kernel.texts[i] = rows.integer(static_cast<int>(i) + 1).value_or(trace::kAbsent);
+      kernel.block_dim = rows.number(10).value_or(kNoFigure);
+      kernel.mix_block_dim = rows.number(11).value_or(kNoFigure);
+      if (const auto wait = rows.number(12)) kernel.wait_s = *wait / 1e9;
+      kernels.insert_or_assign(*id, kernel);
+    }
+    return kernels;
+  }
+
+  Rows<KernelDetailsColumns> rows_;
+};
+
 constexpr std::array kCounterTables = {"AICORE_FREQ",         "HBM",    "LLC", "NPU_MEM",
                                        "SOC_BANDWIDTH_LEVEL", "ACC_PMU"};
 
 bool has(const Database& database, std::string_view name) {
   if (name == kApiStatistic) return database.has_table("CANN_API");
+  if (name == kKernels) return database.has_table("TASK") && database.has_table("COMPUTE_TASK_INFO");
   if (name == kCounters) {
     return std::any_of(kCounterTables.begin(), kCounterTables.end(),
                        [&](const char* table) { return database.has_table(table); });
@@ -256,30 +346,27 @@ bool has(const Database& database, std::string_view name) {
   });
 }
 
-/// Calls `use` with the rows of the table, none yet; false for a name that is none.
+/// Calls `use` with the rows of the table, none yet, if there is one of this name.
 template <class Use>
-bool with_rows_of(const std::string& name, Use&& use) {
-  if (name == kApiStatistic) {
-    use(ApiStatistic());
-    return true;
-  }
-  if (name == kCounters) {
-    use(CounterRows());
-    return true;
-  }
+void with_rows_of(std::string_view name, Use&& use) {
+  if (name == kApiStatistic) return use(ApiStatistic());
+  if (name == kCounters) return use(CounterRows());
+  if (name == kKernels) return use(KernelRows());
   for (const StoredTable& table : stored_tables()) {
-    if (table.name != name) continue;
-    use(StoredRows(table));
-    return true;
+    if (table.name == name) return use(StoredRows(table));
   }
-  return false;
+}
+
+/// The file that has the table: the profiler's, or that of its analysis. Empty if there is none.
+const std::string& file_of(const ProfileFolder& profile, std::string_view name) {
+  return name == kSteps ? profile.analysis_database : profile.database;
 }
 
 }  // namespace
 
 std::vector<std::string> database_tables(const Database& database) {
   std::vector<std::string> names;
-  for (const std::string_view name : {kApiStatistic, kCounters}) {
+  for (const std::string_view name : {kApiStatistic, kCounters, kKernels}) {
     if (has(database, name)) names.emplace_back(name);
   }
   for (const StoredTable& table : stored_tables()) {
@@ -289,12 +376,18 @@ std::vector<std::string> database_tables(const Database& database) {
 }
 
 std::vector<std::string> database_tables(const ProfileFolder& profile) {
-  if (profile.database.empty()) return {};
-  try {
-    return database_tables(Database(profile.database));
-  } catch (const FormatError&) {
-    return {};  // loading the profile's events says what is wrong with it
+  std::vector<std::string> names;
+  for (const std::string& file : {profile.database, profile.analysis_database}) {
+    if (file.empty()) continue;
+    try {
+      for (std::string& name : database_tables(Database(file))) {
+        if (file_of(profile, name) == file) names.push_back(std::move(name));
+      }
+    } catch (const FormatError&) {
+      // Loading the profile's events, or one of the tables, says what is wrong with it.
+    }
   }
+  return names;
 }
 
 Table database_table(Database& database, std::int64_t rank, const std::string& name) {
@@ -311,8 +404,8 @@ std::optional<Table> database_table(std::span<const ProfileFolder> profiles, con
   with_rows_of(name, [&](auto rows) {
     bool any = false;
     for (const ProfileFolder& profile : profiles) {
-      if (profile.database.empty()) continue;
-      Database database(profile.database);
+      if (file_of(profile, name).empty()) continue;
+      Database database(file_of(profile, name));
       if (!has(database, name)) continue;
       any = true;
       rows.add(database, profile.rank.value_or(trace::kAbsent));

@@ -16,11 +16,17 @@ namespace headrace::analysis::device {
 using ApiStatisticColumns = ColumnList<Integer<"rank">, Text<"level">, Text<"api_name">, Number<"time_s">,
                                        Integer<"count">, Number<"avg_s">, Number<"min_s">, Number<"max_s">,
                                        Number<"variance", "In square microseconds, as in the CSV file.">>;
+using KernelDetailsColumns =
+    ColumnList<Integer<"rank">, Integer<"task_id">, Integer<"stream_id">, Text<"name">, Text<"type">,
+               Text<"accelerator_core">, Integer<"start_time_ns">, Number<"duration_s">,
+               Number<"wait_time_s">, Number<"block_dim">, Number<"mix_block_dim">, Text<"input_shapes">,
+               Text<"input_data_types">, Text<"input_formats">, Text<"output_shapes">,
+               Text<"output_data_types">, Text<"output_formats">>;
 using CountersColumns = ColumnList<Integer<"rank">, Text<"process">, Text<"counter">, Integer<"timestamp_ns">,
                                    Number<"value">, Text<"unit">>;
 
-/// api_statistic, counters, memory_record, npu_module_mem, operator_memory: those that the database has rows' tables
-/// for. Nothing for a database that cannot be read.
+/// api_statistic, counters, kernel_details, memory_record, npu_module_mem, operator_memory, step_trace_time: those
+/// whose rows the databases of the profile have. Nothing for a database that cannot be read.
 std::vector<std::string> database_tables(const trace::ascend::ProfileFolder& profile);
 
 std::vector<std::string> database_tables(const trace::Database& database);

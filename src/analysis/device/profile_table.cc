@@ -10,7 +10,6 @@
 
 #include "analysis/device/communication_tables.h"
 #include "analysis/device/csv_columns.h"
-#include "analysis/device/database_kernels.h"
 #include "analysis/device/database_tables.h"
 #include "analysis/device/order.h"
 #include "headrace/profile/errors.h"
@@ -25,7 +24,6 @@ namespace fs = std::filesystem;
 using trace::ascend::ProfileFolder;
 
 constexpr std::string_view kCsv = ".csv";
-constexpr const char* kKernels = "kernel_details";
 
 std::string csv_path(const ProfileFolder& profile, const std::string& name) {
   return (fs::path(profile.output) / (name + std::string(kCsv))).string();
@@ -46,49 +44,36 @@ class CsvTable {
  public:
   explicit CsvTable(std::string file) : file_(std::move(file)) {}
 
-  void see(const std::string& path) {
-    each_record(path, [&](const std::vector<std::size_t>& places, const std::vector<std::string>& fields) {
-      for (std::size_t i = 0; i < places.size(); ++i)
-        columns_[places[i]].see(i < fields.size() ? std::string_view(fields[i]) : std::string_view());
-    });
-    files_.push_back(path);
-  }
-
-  /// After every file was seen. `rank` of each row goes into `ranks`, if given.
-  void add(const std::string& path, std::int64_t rank, Integers* ranks) {
-    each_record(path, [&](const std::vector<std::size_t>& places, const std::vector<std::string>& fields) {
-      row_.assign(columns_.size(), nullptr);
-      for (std::size_t i = 0; i < std::min(places.size(), fields.size()); ++i) row_[places[i]] = &fields[i];
-      for (std::size_t i = 0; i < columns_.size(); ++i)
-        columns_[i].add(row_[i] == nullptr ? std::string_view() : std::string_view(*row_[i]));
-      if (ranks != nullptr) ranks->push_back(rank);
-    });
-  }
-
-  /// Columns that a file lacks count as absent in each of its rows.
-  void settle() {
-    if (files_.size() < 2) return;
-    for (CsvColumn& column : columns_) {
-      if (seen_in_[column.header().name] < files_.size()) column.see({});
-    }
-  }
-
-  void put_into(Table& table) {
-    for (CsvColumn& column : columns_) column.put_into(table);
-    for (const std::string& note : notes_) table.notes.push_back(note);
-  }
-
- private:
-  template <class Use>
-  void each_record(const std::string& path, Use use) {
+  void add(const std::string& path, std::int64_t rank) {
     trace::FileBytes bytes(path);
     trace::CsvReader reader(bytes, path);
     std::vector<std::string> fields;
     if (!reader.next(fields)) throw FormatError(path, 0, "a line with the names of columns");
     const std::vector<std::size_t> places = places_of(fields);
-    while (reader.next(fields)) use(places, fields);
+    std::vector<std::string_view> row;
+    while (reader.next(fields)) {
+      row.assign(columns_.size(), {});
+      for (std::size_t i = 0; i < std::min(places.size(), fields.size()); ++i) row[places[i]] = fields[i];
+      for (std::size_t i = 0; i < columns_.size(); ++i) columns_[i].fields.push_back(row[i]);
+      ranks_.push_back(rank);
+    }
     if (reader.cut()) notes_.insert(path + " ends inside a quoted field");
   }
+
+  Table take(bool with_rank) {
+    Table table;
+    if (with_rank) table.add("rank", std::move(ranks_));
+    for (auto& [header, fields] : columns_)
+      table.add(header.name, values_of(std::exchange(fields, {}), header.unit));
+    table.notes.assign(notes_.begin(), notes_.end());
+    return table;
+  }
+
+ private:
+  struct Column {
+    CsvHeader header;
+    Texts fields;
+  };
 
   std::vector<std::size_t> places_of(const std::vector<std::string>& headers) {
     std::vector<std::size_t> places;
@@ -97,43 +82,34 @@ class CsvTable {
       CsvHeader header = parse_header(text, file_);
       const int time = ++times[header.name];
       if (time > 1) header.name += "_" + std::to_string(time);
-      auto known = std::find_if(columns_.begin(), columns_.end(),
-                                [&](const CsvColumn& column) { return column.header().name == header.name; });
-      if (known == columns_.end()) {
-        columns_.emplace_back(header);
-        known = columns_.end() - 1;
-      }
-      ++seen_in_[header.name];
+      const auto known = std::find_if(columns_.begin(), columns_.end(), [&](const Column& column) {
+        return column.header.name == header.name;
+      });
       places.push_back(static_cast<std::size_t>(known - columns_.begin()));
+      if (known != columns_.end()) continue;
+      Texts& fields = columns_.emplace_back(Column{std::move(header), {}}).fields;
+      for (std::size_t row = 0; row < ranks_.size(); ++row)
+        fields.push_back({});  // of files without this column
     }
     return places;
   }
 
   std::string file_;
-  std::vector<CsvColumn> columns_;
-  std::map<std::string, std::size_t> seen_in_;
-  std::vector<std::string> files_;
-  std::vector<const std::string*> row_;
+  std::vector<Column> columns_;
+  Integers ranks_;
   std::set<std::string> notes_;
 };
 
 std::optional<Table> csv_tables(std::span<const ProfileFolder> profiles, const std::string& name) {
   CsvTable all(name);
-  std::vector<const ProfileFolder*> those;
+  bool any = false;
   for (const ProfileFolder& profile : profiles) {
     if (!is_file(csv_path(profile, name))) continue;
-    all.see(csv_path(profile, name));
-    those.push_back(&profile);
+    all.add(csv_path(profile, name), profile.rank.value_or(trace::kAbsent));
+    any = true;
   }
-  if (those.empty()) return std::nullopt;
-  all.settle();
-  Integers ranks;
-  for (const ProfileFolder* profile : those)
-    all.add(csv_path(*profile, name), profile->rank.value_or(trace::kAbsent), &ranks);
-  Table table;
-  table.add("rank", std::move(ranks));
-  all.put_into(table);
-  return table;
+  if (!any) return std::nullopt;
+  return all.take(true);
 }
 
 void note_missing(std::span<const ProfileFolder> profiles, const std::string& name, Table& table) {
@@ -157,7 +133,6 @@ std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles)
         names.insert(file.substr(0, file.size() - kCsv.size()));
     }
     for (const std::string& name : communication_tables(profile)) names.insert(name);
-    if (has_database_kernels(profile)) names.insert(kKernels);
     for (const std::string& name : database_tables(profile)) names.insert(name);
   }
   return {names.begin(), names.end()};
@@ -170,9 +145,6 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
       return std::move(*table);
     }
     if (std::optional<Table> table = communication_table(profiles, name)) return std::move(*table);
-    if (name == kKernels) {
-      if (std::optional<Table> table = database_kernels(profiles)) return std::move(*table);
-    }
     if (std::optional<Table> table = database_table(profiles, name)) return std::move(*table);
   }
   const std::string there = joined(profile_tables(profiles), ", ");
@@ -182,11 +154,8 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
 
 Table csv_table(const std::string& path) {
   CsvTable all(fs::path(path).stem().string());
-  all.see(path);
-  all.add(path, trace::kAbsent, nullptr);
-  Table table;
-  all.put_into(table);
-  return table;
+  all.add(path, trace::kAbsent);
+  return all.take(false);
 }
 
 }  // namespace headrace::analysis::device

@@ -6,10 +6,8 @@ import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Callable
-from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,35 +22,6 @@ if TYPE_CHECKING:
     from headrace.traces.trace import Trace
 
 
-def _of_cluster(name: str) -> Callable[[Trace], Table]:
-    return lambda trace: cast("Table", getattr(trace.cluster(), name))
-
-
-#: Tables that are what a method gives as it is.
-_METHODS = (
-    "time_breakdown", "overlap", "kernel_breakdown", "kernels", "memory", "launches", "operators",
-    "roofline", "advice", "sequences", "steps", "step_time", "collectives", "stragglers",
-)  # fmt: skip
-#: What `--table` takes: name, and how to get it.
-TABLES: dict[str, Callable[[Trace], Table]] = {
-    **{name: methodcaller(name) for name in _METHODS},
-    "idle_breakdown": lambda trace: trace.idle_breakdown().idle,
-    "idle_intervals": lambda trace: trace.idle_breakdown().intervals,
-    "queue_length": lambda trace: trace.queue_length().summary,
-    "queue_length_series": lambda trace: trace.queue_length().series,
-    "memory_bandwidth": lambda trace: trace.memory_bandwidth().summary,
-    "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
-    "annotations": lambda trace: trace.annotations().ranges,
-    "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
-    "step_breakdown": lambda trace: trace.step_breakdown().steps,
-    "device_idle": lambda trace: trace.device_idle().total,
-    "critical_path": lambda trace: trace.critical_path().path,
-    "critical_path_summary": lambda trace: trace.critical_path().summary,
-    **{
-        f"cluster_{name}": _of_cluster(name)
-        for name in ("step_time", "gaps", "communication", "matrix", "slow_ranks", "slow_links")
-    },
-}
 #: Tables of the first rank.
 _OF_ONE_RANK = {"device_idle", "critical_path", "critical_path_summary"}
 #: The one whose points can be named.
@@ -123,12 +92,10 @@ def trace(
 
         click.echo(summary(loaded, width, _input_of(loaded)))
         return
-    if name == _STEP_TRACE:
-        table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
-    else:
-        table = table_of(loaded, name)
-        if name in _OF_ONE_RANK and len(loaded) > 1:
-            click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
+    points = {"fp_point": fp_point, "bp_point": bp_point} if name == _STEP_TRACE else {}
+    table = loaded.table(name, **points)
+    if name in _OF_ONE_RANK and len(loaded) > 1:
+        click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
     if name == "advice" and format_ == "text" and not describe:
         from headrace.traces.summary import advice_text
 
@@ -142,7 +109,6 @@ def _memory(
 ) -> None:
     """The screen of a memory snapshot, its page, or one of its tables."""
     from headrace.traces.memory import MemorySnapshot
-    from headrace.traces.memory_summary import TABLES as MEMORY_TABLES
     from headrace.traces.memory_summary import memory_summary
 
     snapshot = MemorySnapshot.load(path)
@@ -153,12 +119,8 @@ def _memory(
             snapshot.to_html(output)
     elif name is None:
         click.echo(memory_summary(snapshot, width))
-    elif name in MEMORY_TABLES:
-        _print(MEMORY_TABLES[name](snapshot), format_, describe, width)
     else:
-        raise click.UsageError(
-            f"no table {name!r}. Of a memory snapshot there are: {', '.join(MEMORY_TABLES)}"
-        )
+        _print(snapshot.table(name), format_, describe, width)
 
 
 def _print(table: Table, format_: str, describe: bool, width: int) -> None:
@@ -186,19 +148,6 @@ def _input_of(loaded: Trace) -> str:
     lines = [f"the input, {plain(report.loader)}: {report.diagnosis}"]
     lines += [f"  {line}" for line in sentences.advice(report)[:1]]
     return "\n".join([*lines, f"  the whole report: headrace report {shlex.quote(loaded.files[0])}"])
-
-
-def table_of(loaded: Trace, name: str) -> Table:
-    """The table that an analysis makes, or that the profiler wrote. An unknown name lists them all."""
-    if name in TABLES:
-        return TABLES[name](loaded)
-    written = loaded.tables()
-    if name in written:
-        return loaded.table(name)
-    lists = [f"of the analyses: {', '.join(sorted([*TABLES, _STEP_TRACE]))}"]
-    if written:
-        lists.append(f"of the profiler: {', '.join(written)}")
-    raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")
 
 
 def _load_or_say_what_it_is(paths: list[str]) -> Trace:

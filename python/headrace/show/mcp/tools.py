@@ -97,17 +97,15 @@ class Tools:
         `path` is relative to the folder. Without `table`, the names of the tables; "time_breakdown",
         "idle_breakdown" and "kernels" are good starts. Columns in seconds end in `_s`.
         """
-        from headrace.show.cli.trace import TABLES, table_of
+        from headrace.traces.table import named_tables
         from headrace.traces.trace import Trace
 
         if table is None:
-            return {"tables": sorted(TABLES)}
+            return {"tables": sorted(named_tables(of_memory=False))}
         trace = Trace.load(self._inside(path))
         if rank is not None:
             trace = trace.rank(rank)
-        if table not in TABLES and table not in trace.tables():
-            raise UsageError(f"no table {table!r}; there are {', '.join([*sorted(TABLES), *trace.tables()])}")
-        found = table_of(trace, table)
+        found = trace.table(table)
         shown = json.loads(found.to_json())[: max(1, min(rows, _MAX_ROWS))]
         return {**_bounded("rows", shown), "of_rows": len(found), "notes": found.notes}
 

@@ -83,15 +83,14 @@ Findings check_allocation_calls(Evidence& evidence) {
   const std::string figures = figures_of(worst, "in such calls for") + cost.longest;
   const std::string source =
       "calls of the runtime that take or free memory, limit " + percent(kLimits.memory_call_share);
-  if (worst.share() <= kLimits.memory_call_share)
-    return nothing_found("memory of the device is seldom taken or given back", figures, source);
-  return {
+  return found_if(
+      worst.share() > kLimits.memory_call_share, "memory of the device is seldom taken or given back",
       {severity_of_share(worst.share()), "the host spends its time taking and freeing memory of the device",
        figures,
        "let PyTorch's allocator keep it: no PYTORCH_NO_CUDA_MEMORY_CACHING, no torch.cuda.empty_cache() in "
        "the loop; if memory is short, a smaller batch or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; "
        "if it is only the first step, warm up before recording",
-       source, worst.share()}};
+       source, worst.share()});
 }
 
 Findings check_one_off_calls(Evidence& evidence) {
@@ -106,15 +105,15 @@ Findings check_one_off_calls(Evidence& evidence) {
   const std::string source =
       "calls of a millisecond that are no waits, compilations, captures of graphs; limit " +
       percent(kLimits.one_off_share);
-  if (worst.share() <= kLimits.one_off_share)
-    return nothing_found("no call that costs much once takes much of the recording", figures, source);
-  return {{severity_of_share(worst.share()),
-           "a few calls take much of the recording: a module is loaded, code compiled or a graph captured",
-           figures,
-           "run the first steps before you record (wait and warmup of the profiler's schedule); if later "
-           "steps do "
-           "it, too, their shapes change",
-           source, worst.share()}};
+  return found_if(
+      worst.share() > kLimits.one_off_share, "no call that costs much once takes much of the recording",
+      {severity_of_share(worst.share()),
+       "a few calls take much of the recording: a module is loaded, code compiled or a graph captured",
+       figures,
+       "run the first steps before you record (wait and warmup of the profiler's schedule); if later "
+       "steps do "
+       "it, too, their shapes change",
+       source, worst.share()});
 }
 
 }  // namespace headrace::analysis::device

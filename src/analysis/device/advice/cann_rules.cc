@@ -57,12 +57,12 @@ Findings check_operator_compilation(Evidence& evidence) {
   const std::string source = "calls AscendCL@aclopCompileAndExecute, limit " +
                              std::to_string(kLimits.compiled_operators) + " a rank";
   const auto ranks = std::max<std::int64_t>(1, static_cast<std::int64_t>(evidence.traces().size()));
-  if (sum.count < kLimits.compiled_operators * ranks)
-    return nothing_found("few operators are compiled while the step runs", figures, source);
-  return {{Severity::high, "operators are compiled while the step runs", figures,
-           "torch_npu.npu.set_compile_mode(jit_compile=False) and torch_npu.npu.config.allow_internal_format "
-           "= False",
-           source}};
+  return found_if(
+      sum.count >= kLimits.compiled_operators * ranks, "few operators are compiled while the step runs",
+      {Severity::high, "operators are compiled while the step runs", figures,
+       "torch_npu.npu.set_compile_mode(jit_compile=False) and torch_npu.npu.config.allow_internal_format "
+       "= False",
+       source});
 }
 
 Findings check_synchronised_launches(Evidence& evidence) {
@@ -97,10 +97,9 @@ Findings check_synchronised_launches(Evidence& evidence) {
                               " launches are followed by a wait, " + percent(share);
   const std::string source = "AscendCL@aclrtSynchronizeStream behind Node@launch, limit " +
                              percent(kLimits.synchronised_launch_share);
-  if (share <= kLimits.synchronised_launch_share)
-    return nothing_found("launches are asynchronous", figures, source);
-  return {{Severity::high, "most launches wait until the device has done them", figures,
-           "unset ASCEND_LAUNCH_BLOCKING", source}};
+  return found_if(share > kLimits.synchronised_launch_share, "launches are asynchronous",
+                  {Severity::high, "most launches wait until the device has done them", figures,
+                   "unset ASCEND_LAUNCH_BLOCKING", source});
 }
 
 Findings check_memory_calls(Evidence& evidence) {
@@ -114,13 +113,12 @@ Findings check_memory_calls(Evidence& evidence) {
       std::to_string(sum.count) + " calls, " + duration(seconds(sum.total_ns)) + " in all";
   const std::string source = "calls aclMallocMemInner, aclrtFreePhysical and aclrtFree, limit " +
                              duration(seconds(kLimits.memory_calls_ns));
-  if (sum.total_ns < kLimits.memory_calls_ns)
-    return nothing_found("memory of the device is seldom taken or given back", figures, source);
-  return {
+  return found_if(
+      sum.total_ns >= kLimits.memory_calls_ns, "memory of the device is seldom taken or given back",
       {Severity::medium, "the step takes and gives back memory of the device", figures,
        "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no torch_npu.npu.empty_cache() in the loop, or a "
        "smaller batch",
-       source}};
+       source});
 }
 
 Findings check_sync_batch_norm(Evidence& evidence) {
@@ -130,11 +128,11 @@ Findings check_sync_batch_norm(Evidence& evidence) {
   const std::string figures = std::to_string(sum.count) + " calls";
   const std::string source =
       "events whose name contains SyncBatchNorm, limit " + std::to_string(kLimits.batch_norm_calls);
-  if (sum.count < kLimits.batch_norm_calls)
-    return nothing_found("SyncBatchNorm is not used much", figures, source);
-  return {{Severity::medium, "SyncBatchNorm communicates in every layer", figures,
-           "BatchNorm or GroupNorm if the batch of one device is large enough; else synchronise fewer layers",
-           source}};
+  return found_if(
+      sum.count >= kLimits.batch_norm_calls, "SyncBatchNorm is not used much",
+      {Severity::medium, "SyncBatchNorm communicates in every layer", figures,
+       "BatchNorm or GroupNorm if the batch of one device is large enough; else synchronise fewer layers",
+       source});
 }
 
 }  // namespace headrace::analysis::device

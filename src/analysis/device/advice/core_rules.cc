@@ -1,5 +1,6 @@
 // The device's cores: how fast they ran, and operators that leave their pipelines idle.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -7,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/device/advice/rule.h"
-#include "analysis/device/order.h"
+#include "analysis/device/advice/kernel_columns.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -86,147 +86,93 @@ enum class Kind : std::uint8_t { none, cube, attention, vector };
 
 class CorePerformance {
  public:
-  /// False, with the reason, where the table does not tell.
-  bool open(const Table& table, std::string& why) {
-    types_ = texts_of(table, "type");
-    cores_ = texts_of(table, "accelerator_core");
-    shapes_ = texts_of(table, "input_shapes");
-    data_types_ = texts_of(table, "input_data_types");
-    const auto durations = numbers_of(table, "duration_s");
-    if (types_ == nullptr || cores_ == nullptr || shapes_ == nullptr || !durations) {
-      why = "kernel_details.csv has no columns Type, Accelerator Core, Input Shapes and Duration(us)";
-      return false;
-    }
-    durations_ = *durations;
-    bool any = false;
-    const auto column = [&](const char* name) {
-      const auto ratio = numbers_of(table, name);
-      any = any || ratio;
-      return ratio.value_or(Numbers(durations_.size(), std::nan("")));
-    };
-    mac_ = column("aic_mac_ratio");
-    aic_mte2_ = column("aic_mte2_ratio");
-    fixpipe_ = column("aic_fixpipe_ratio");
-    vec_ = column("aiv_vec_ratio");
-    aiv_mte2_ = column("aiv_mte2_ratio");
-    aiv_mte3_ = column("aiv_mte3_ratio");
-    if (!any)
-      why = "kernel_details.csv has no ratios of pipelines (aic_metrics=PipeUtilization, Level1 and above)";
-    return any;
+  CorePerformance(const Kernels& kernels, const Texts& shapes)
+      : kernels_(kernels), shapes_(shapes), data_types_(texts_of(*kernels.table, "input_data_types")) {
+    vector_s_ = kernels.where(
+        [&](std::size_t row) { return !kernels_.is_communication(row) && kind_of(row) == Kind::vector; });
   }
 
-  Findings judge() {
-    std::map<std::string, double, std::less<>> vector_s;
-    for (std::size_t row = 0; row < durations_.size(); ++row) {
-      if (!std::isfinite(durations_[row]) || is_communication(row)) continue;
-      computing_s_ += durations_[row];
-      if (kind_of(row) == Kind::vector) vector_s[std::string((*types_)[row])] += durations_[row];
-    }
-    for (std::size_t row = 0; row < durations_.size(); ++row) {
-      if (!std::isfinite(durations_[row]) || is_communication(row)) continue;
+  /// Kernels that leave their pipelines idle.
+  TypeSums idle() const {
+    TypeSums sums;
+    kernels_.each([&](std::size_t row) {
+      if (kernels_.is_communication(row)) return;
       const Kind kind = kind_of(row);
-      const bool idle = kind == Kind::cube        ? is_idle_cube(row)
-                        : kind == Kind::attention ? is_idle_attention(row)
-                                                  : kind == Kind::vector && is_idle_vector(row, vector_s);
-      if (!idle) continue;
-      Sum& sum = sums_[std::string((*types_)[row])];
-      ++sum.count;
-      sum.seconds += durations_[row];
-      sum.misfits += misfits(row, kind) ? 1 : 0;
-    }
-    return findings();
+      const bool is_idle = kind == Kind::cube        ? is_idle_cube(row)
+                           : kind == Kind::attention ? is_idle_attention(row)
+                                                     : kind == Kind::vector && is_idle_vector(row);
+      if (is_idle)
+        sums.add(kernels_.type(row), kernels_.durations_s[row]).misfits += misfits(row, kind) ? 1 : 0;
+    });
+    return sums;
   }
 
  private:
-  struct Sum {
-    std::int64_t count = 0;
-    double seconds = 0;
-    std::int64_t misfits = 0;
-  };
-
-  bool is_communication(std::size_t row) const {
-    return (*cores_)[row] == "HCCL" || (*cores_)[row] == "COMMUNICATION";
-  }
   Kind kind_of(std::size_t row) const {
-    const std::string_view type = (*types_)[row];
+    const std::string_view type = kernels_.type(row);
     if (type.find("FlashAttention") != std::string_view::npos) return Kind::attention;
     if (type.find("MatMul") != std::string_view::npos) return Kind::cube;
-    const std::string_view core = (*cores_)[row];
+    const std::string_view core = kernels_.core(row);
     return core == "AI_VECTOR_CORE" || core == "MIX_AIV" ? Kind::vector : Kind::none;
   }
 
-  /// A ratio that is not known is no sign of anything.
-  static bool below(double ratio, double limit) { return std::isfinite(ratio) && ratio < limit; }
-
   bool is_idle_cube(std::size_t row) const {
     const std::string_view types = data_types_ == nullptr ? std::string_view() : (*data_types_)[row];
-    return below(mac_[row], kLimits.cube_mac_ratio) && below(aic_mte2_[row], kLimits.cube_mte2_ratio) &&
-           bytes_of(shapes_in((*shapes_)[row]), types) >= kLimits.large_cube_bytes;
+    // A ratio that is not known is NaN, which is below no limit.
+    return mac_[row] < kLimits.cube_mac_ratio && aic_mte2_[row] < kLimits.cube_mte2_ratio &&
+           bytes_of(shapes_in(shapes_[row]), types) >= kLimits.large_cube_bytes;
   }
   bool is_idle_attention(std::size_t row) const {
-    return below(aic_mte2_[row], kLimits.attention_mte2_ratio) &&
-           below(fixpipe_[row], kLimits.attention_fixpipe_ratio) &&
-           below(vec_[row], kLimits.attention_vector_ratio);
+    return aic_mte2_[row] < kLimits.attention_mte2_ratio && fixpipe_[row] < kLimits.attention_fixpipe_ratio &&
+           vec_[row] < kLimits.attention_vector_ratio;
   }
-  bool is_idle_vector(std::size_t row, const std::map<std::string, double, std::less<>>& vector_s) const {
-    const double seconds = vector_s.find((*types_)[row])->second;
-    if (seconds < kLimits.vector_share * computing_s_ && seconds < kLimits.vector_s) return false;
-    return below(vec_[row], kLimits.vector_ratio) && below(aiv_mte2_[row], kLimits.vector_ratio) &&
-           below(aiv_mte3_[row], kLimits.vector_ratio) &&
-           below(vec_[row] + aiv_mte2_[row] + aiv_mte3_[row], kLimits.vector_total_ratio);
+  bool is_idle_vector(std::size_t row) const {
+    const double seconds = vector_s_.types.find(kernels_.type(row))->second.seconds;
+    if (seconds < kLimits.vector_share * kernels_.computing_s && seconds < kLimits.vector_s) return false;
+    return vec_[row] < kLimits.vector_ratio && aiv_mte2_[row] < kLimits.vector_ratio &&
+           aiv_mte3_[row] < kLimits.vector_ratio &&
+           vec_[row] + aiv_mte2_[row] + aiv_mte3_[row] < kLimits.vector_total_ratio;
   }
   bool misfits(std::size_t row, Kind kind) const {
     if (kind != Kind::cube && kind != Kind::attention) return false;
-    return !fits(shapes_in((*shapes_)[row]), kind == Kind::cube ? kLimits.cube_axis : kLimits.attention_axis);
+    return !fits(shapes_in(shapes_[row]), kind == Kind::cube ? kLimits.cube_axis : kLimits.attention_axis);
   }
 
-  Findings findings() const {
-    const std::string source =
-        "kernel_details.csv: ratios of pipelines of matrix multiplications over 100 MB, flash attention and "
-        "the "
-        "vector operators that take " +
-        percent(kLimits.vector_share) + " of the computing time";
-    if (sums_.empty())
-      return nothing_found("the operators keep a pipeline busy", "0 types of operators", source);
-    const auto sorted = descending_entries(sums_, [](const Sum& sum) { return sum.seconds; });
-    constexpr std::size_t kShown = 5;
-    std::string figures;
-    double seconds = 0;
-    bool misfit = false;
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      const Sum& sum = sorted[i].second;
-      seconds += sum.seconds;
-      misfit = misfit || sum.misfits > 0;
-      if (i >= kShown) continue;
-      figures += (i == 0 ? "" : ", ") + sorted[i].first + " " + std::to_string(sum.count) + " x, " +
-                 duration(sum.seconds) + " in all";
-      if (sum.misfits > 0) figures += ", innermost axes of " + std::to_string(sum.misfits) + " do not fit";
-    }
-    std::string cure = "tune these operators (AOE)";
-    if (misfit)
-      cure += "; make the innermost axes of matrices multiples of " + std::to_string(kLimits.cube_axis) +
-              ", those of attention multiples of " + std::to_string(kLimits.attention_axis);
-    return {{severity_of_share(seconds / std::max(computing_s_, 1e-12)),
-             "operators leave the cores' pipelines idle", figures, cure, source}};
-  }
-
-  const Texts* types_ = nullptr;
-  const Texts* cores_ = nullptr;
-  const Texts* shapes_ = nullptr;
-  const Texts* data_types_ = nullptr;
-  Numbers durations_, mac_, aic_mte2_, fixpipe_, vec_, aiv_mte2_, aiv_mte3_;
-  double computing_s_ = 0;
-  std::map<std::string, Sum, std::less<>> sums_;
+  const Kernels& kernels_;
+  const Texts& shapes_;
+  const Texts* data_types_;
+  TypeSums vector_s_;
+  Numbers mac_ = kernels_.numbers("aic_mac_ratio"), aic_mte2_ = kernels_.numbers("aic_mte2_ratio"),
+          fixpipe_ = kernels_.numbers("aic_fixpipe_ratio"), vec_ = kernels_.numbers("aiv_vec_ratio"),
+          aiv_mte2_ = kernels_.numbers("aiv_mte2_ratio"), aiv_mte3_ = kernels_.numbers("aiv_mte3_ratio");
 };
 
 }  // namespace
 
 Findings check_core_performance(Evidence& evidence) {
-  std::string why;
-  const Table* table = evidence.table("kernel_details", why);
-  CorePerformance rule;
-  if (table == nullptr || !rule.open(*table, why)) return not_checked(why);
-  return rule.judge();
+  return over_kernels(evidence, [](const Kernels& kernels) -> Findings {
+    const Texts* shapes = texts_of(*kernels.table, "input_shapes");
+    if (shapes == nullptr) return not_checked("kernel_details.csv has no column Input Shapes");
+    constexpr std::array kRatios = {"aic_mac_ratio", "aic_mte2_ratio", "aic_fixpipe_ratio",
+                                    "aiv_vec_ratio", "aiv_mte2_ratio", "aiv_mte3_ratio"};
+    if (std::none_of(kRatios.begin(), kRatios.end(),
+                     [&](const char* ratio) { return numbers_of(*kernels.table, ratio); }))
+      return not_checked(kNoRatios);
+    const TypeSums sums = CorePerformance(kernels, *shapes).idle();
+    const std::string source =
+        "kernel_details.csv: ratios of pipelines of matrix multiplications over 100 MB, flash attention and "
+        "the vector operators that take " +
+        percent(kLimits.vector_share) + " of the computing time";
+    if (sums.types.empty())
+      return nothing_found("the operators keep a pipeline busy", sums.count_text(), source);
+    std::string cure = "tune these operators (AOE)";
+    if (std::any_of(sums.types.begin(), sums.types.end(),
+                    [](const auto& each) { return each.second.misfits > 0; }))
+      cure += "; make the innermost axes of matrices multiples of " + std::to_string(kLimits.cube_axis) +
+              ", those of attention multiples of " + std::to_string(kLimits.attention_axis);
+    return {{severity_of_share(kernels.share_of_computing(sums.seconds)),
+             "operators leave the cores' pipelines idle", sums.listed(), cure, source}};
+  });
 }
 
 Findings check_core_frequency(Evidence& evidence) {
@@ -250,11 +196,10 @@ Findings check_core_frequency(Evidence& evidence) {
                               megahertz(of.highest_mhz) + ", " + percent(of.drop()) + " below";
   const std::string source =
       "AICORE_FREQ: mean against the highest, limit " + percent(kLimits.frequency_drop);
-  if (of.drop() < kLimits.frequency_drop)
-    return nothing_found("the cores keep their frequency", figures, source);
-  return {{of.drop() >= 2 * kLimits.frequency_drop ? Severity::high : Severity::medium,
-           "the cores ran below their frequency", figures,
-           "look at temperature and power of the device, and at other work on it", source}};
+  return found_if(of.drop() >= kLimits.frequency_drop, "the cores keep their frequency",
+                  {of.drop() >= 2 * kLimits.frequency_drop ? Severity::high : Severity::medium,
+                   "the cores ran below their frequency", figures,
+                   "look at temperature and power of the device, and at other work on it", source});
 }
 
 }  // namespace headrace::analysis::device

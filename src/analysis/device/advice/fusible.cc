@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/advice/rule.h"
+#include "analysis/device/advice/kernel_columns.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -81,37 +81,22 @@ std::vector<Sequence> sequences_of(const std::vector<Kernel>& kernels) {
   return all;
 }
 
-Numbers column(const Table& table, const char* name, std::size_t rows) {
-  auto values = numbers_of(table, name);
-  return values ? std::move(*values) : Numbers(rows, 0.0);
-}
-
 double known(double value) noexcept { return std::isfinite(value) ? value : 0; }
 
-}  // namespace
-
-Findings check_fusible_operators(Evidence& evidence) {
-  std::string why;
-  const Table* table = evidence.table("kernel_details", why);
-  if (table == nullptr) return not_checked(why);
-  const Texts* types = texts_of(*table, "type");
-  const Texts* cores = texts_of(*table, "accelerator_core");
-  const auto starts = numbers_of(*table, "start_time_ns");
-  const auto durations = numbers_of(*table, "duration_s");
-  if (types == nullptr || cores == nullptr || !starts || !durations)
-    return not_checked(
-        "kernel_details.csv has no columns Type, Accelerator Core, Start Time(us) and Duration(us)");
-  const std::size_t rows = table->rows();
-  const Numbers core = column(*table, "aicore_time_s", rows);
-  const Numbers vector = column(*table, "aiv_time_s", rows);
-  const Numbers mte2 = column(*table, "aic_mte2_time_s", rows);
-  const Numbers vector_mte2 = column(*table, "aiv_mte2_time_s", rows);
-
+Findings fusible(const Kernels& table, Evidence& evidence) {
+  if (!numbers_of(*table.table, "start_time_ns"))
+    return not_checked("kernel_details.csv has no column Start Time(us)");
+  const Numbers starts = table.numbers("start_time_ns");
+  const std::size_t rows = table.rows();
+  const Numbers core = table.numbers("aicore_time_s");
+  const Numbers vector = table.numbers("aiv_time_s");
+  const Numbers mte2 = table.numbers("aic_mte2_time_s");
+  const Numbers vector_mte2 = table.numbers("aiv_mte2_time_s");
   std::vector<std::size_t> order(rows);
   for (std::size_t i = 0; i < rows; ++i) order[i] = i;
-  const Integers& ranks = table->integers("rank");
+  const Integers& ranks = table.table->integers("rank");
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(ranks[a], (*starts)[a]) < std::pair(ranks[b], (*starts)[b]);
+    return std::pair(ranks[a], starts[a]) < std::pair(ranks[b], starts[b]);
   });
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   std::vector<std::string_view> names;
@@ -120,15 +105,14 @@ Findings check_fusible_operators(Evidence& evidence) {
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t row = order[i];
     if (i > 0 && ranks[order[i - 1]] != ranks[row]) kernels.push_back({0, 0, 0, 0, 0, true});
-    const auto [at, is_new] = numbers.try_emplace((*types)[row], static_cast<std::uint32_t>(names.size()));
-    if (is_new) names.push_back((*types)[row]);
-    const std::string_view on = (*cores)[row];
+    const auto [at, is_new] = numbers.try_emplace(table.type(row), static_cast<std::uint32_t>(names.size()));
+    if (is_new) names.push_back(table.type(row));
     Kernel kernel{at->second,
-                  (*starts)[row] / 1e9,
-                  known((*durations)[row]),
+                  starts[row] / 1e9,
+                  known(table.durations_s[row]),
                   known(core[row]) + known(vector[row]),
                   known(mte2[row]) + known(vector_mte2[row]),
-                  on == "HCCL" || on == "COMMUNICATION" || on == "AI_CPU"};
+                  table.is_communication(row) || table.core(row) == "AI_CPU"};
     if (!kernel.breaks) computing += kernel.duration;
     kernels.push_back(kernel);
   }
@@ -173,6 +157,12 @@ Findings check_fusible_operators(Evidence& evidence) {
                         "fuse them: an affinity API, torch.compile, or an operator of your own", source});
   }
   return findings;
+}
+
+}  // namespace
+
+Findings check_fusible_operators(Evidence& evidence) {
+  return over_kernels(evidence, [&](const Kernels& table) { return fusible(table, evidence); });
 }
 
 }  // namespace headrace::analysis::device

@@ -53,13 +53,13 @@ Findings check_launch_bound(Evidence& evidence) {
   const std::string figures = figures_of(worst, "idle because nothing was launched for");
   const std::string source = "device_idle: launch_s of window_s, limit " + percent(kLimits.launch_share);
   evidence.launches_are_late = worst.share() > kLimits.launch_share || !evidence.behind_waits.empty();
-  if (worst.share() <= kLimits.launch_share)
-    return nothing_found("the host launches work in time", figures, source);
-  return {{severity_of_share(worst.share()), "the host launches work too late: the device runs out of it",
-           figures,
-           "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
-           "tensors out of the step",
-           source, worst.share()}};
+  return found_if(
+      worst.share() > kLimits.launch_share, "the host launches work in time",
+      {severity_of_share(worst.share()), "the host launches work too late: the device runs out of it",
+       figures,
+       "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
+       "tensors out of the step",
+       source, worst.share()});
 }
 
 namespace {

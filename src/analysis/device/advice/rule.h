@@ -44,6 +44,8 @@ struct Rule {
 /// "not checked: <why>".
 Findings not_checked(std::string why, std::string source = {});
 Findings nothing_found(std::string says, std::string figures, std::string source);
+/// The finding, or `none` with its figures and source.
+Findings found_if(bool is_found, const char* none, Finding finding);
 
 /// A part of the time of one rank, seconds.
 struct RankShare {

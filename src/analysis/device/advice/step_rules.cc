@@ -63,12 +63,12 @@ Findings check_exposed_communication(Evidence& evidence) {
   const std::string figures = figures_of(worst, "communicating alone for", " of its steps");
   const std::string source = "step_time: communication_not_overlapped_s of stage_s + bubble_s, limit " +
                              percent(kLimits.exposed_communication_share);
-  if (worst.share() <= kLimits.exposed_communication_share)
-    return nothing_found("little communication is exposed", figures, source);
-  return {{Severity::high, "communication that no computation hides takes much of the step", figures,
-           "if one rank comes late (slow_rank, stragglers) the others wait inside the collective: speed that "
-           "rank up; else overlap gradients with the backward pass, or communicate less often",
-           source, worst.share()}};
+  return found_if(
+      worst.share() > kLimits.exposed_communication_share, "little communication is exposed",
+      {Severity::high, "communication that no computation hides takes much of the step", figures,
+       "if one rank comes late (slow_rank, stragglers) the others wait inside the collective: speed that "
+       "rank up; else overlap gradients with the backward pass, or communicate less often",
+       source, worst.share()});
 }
 
 Findings check_preparing(Evidence& evidence) {
@@ -113,13 +113,12 @@ Findings check_data_loading(Evidence& evidence) {
   const std::string source = "step_breakdown: data_loader_s of total_s (ranges of the loader), limit " +
                              percent(kLimits.data_loading_share);
   if (!any_loader) return nothing_found("no range of a data loader is in the steps", figures, source);
-  if (worst.share() <= kLimits.data_loading_share)
-    return nothing_found("the run is not limited by its input", figures, source);
-  return {
+  return found_if(
+      worst.share() > kLimits.data_loading_share, "the run is not limited by its input",
       {Severity::high, "the loop waits for its input", figures,
        "wrap the loader (hr.wrap) to see which operator limits it; more workers, a longer prefetch queue, "
        "pinned memory and files on a local disk are the usual changes",
-       source, worst.share()}};
+       source, worst.share()});
 }
 
 }  // namespace headrace::analysis::device

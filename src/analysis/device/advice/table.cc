@@ -57,6 +57,11 @@ Findings nothing_found(std::string says, std::string figures, std::string source
   return {{Severity::none, std::move(says), std::move(figures), "", std::move(source)}};
 }
 
+Findings found_if(bool is_found, const char* none, Finding finding) {
+  if (!is_found) return nothing_found(none, std::move(finding.figures), std::move(finding.source));
+  return {std::move(finding)};
+}
+
 void keep_worst(RankShare& worst, const RankShare& rank) {
   if (rank.whole > 0 && (worst.rank < 0 || rank.share() > worst.share())) worst = rank;
 }
