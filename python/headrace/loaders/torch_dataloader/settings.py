@@ -9,14 +9,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headrace.loaders.kit import streams
+from headrace.loaders.kit.graph import Graph
 from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass, workers_of
-from headrace.results.loader_model import (
-    LoaderBuffer,
-    LoaderDelivery,
-    LoaderModel,
-    LoaderParameter,
-    LoaderStage,
-)
+from headrace.results.loader_model import LoaderDelivery, LoaderModel, LoaderParameter
 
 #: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
 _DEEPEST_STACK = 40
@@ -131,100 +126,74 @@ def settings_of(loader: Any) -> Settings:
 
 def model_of(settings: Settings) -> LoaderModel:
     """Workers make whole batches, assigned in turn, in a window of prefetch_factor batches for each."""
-    runs_in = "process" if settings.num_workers > 0 else "loop"
-
-    def parameter(name: str, sets: str = "none", usual: Any = None, **others: Any) -> LoaderParameter:
-        set_in = ""
-        if settings.trainer == "transformers" and name in _OF_TRAINER:
-            set_in = f"set dataloader_{name} in TrainingArguments"
-        value = getattr(settings, name)
-        return LoaderParameter(
-            name=name, value=None if value == "" else value, usual=usual, sets=sets, set_in=set_in, **others
-        )
-
-    parameters = [
-        parameter("num_workers", "workers", min=0, max=settings.num_shards),
-        parameter("prefetch_factor", "window", min=1, needs_workers=True),
-        parameter("batch_size"),
-        parameter("in_order", "order", True, needs_workers=True),
-        parameter("persistent_workers", "keeps_workers", False, needs_workers=True),
-        parameter("pin_memory", "pins", False),
-        parameter(
-            "sharing_strategy",
-            "passes_by_name",
-            "file_descriptor",
-            choices=["file_descriptor", "file_system"],
-        ),
-        parameter("start_method", usual="fork"),
-        LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
-        parameter("collates", usual=True),
-        parameter("num_shards"),
-        # Not a parameter: the framework whose parameters set the others.
-        parameter("trainer", usual=settings.trainer),
-    ]
-    if settings.keras_workers is not None:
-        parameters = [_workers_of_keras(settings.keras_workers)]
+    graph, is_keras = Graph(), settings.keras_workers is not None
+    _add_keras_parameter(graph, settings) if is_keras else _add_parameters(graph, settings)
     if settings.foreign:
         shown = dict(settings.foreign)
-        parameters = [one for one in parameters if one.name in shown]
-        for one in parameters:
+        graph.parameters = [one for one in graph.parameters if one.name in shown]
+        for one in graph.parameters:
             one.name = shown[one.name]
-    known = {one.name for one in parameters}
-    parameters += [
-        # The loader and its stream may both have a batch size.
-        LoaderParameter(
-            name=f"dataset.{name}" if name in known else name, value=value, usual=usual, set_in=where
-        )
-        for name, value, usual, where in settings.of_stream
-        if name != "num_shards"
+    known = {one.name for one in graph.parameters}
+    for name, value, usual, where in settings.of_stream:
+        if name != "num_shards":
+            # The loader and its stream may both have a batch size.
+            own = f"dataset.{name}" if name in known else name
+            graph.parameters.append(LoaderParameter(name=own, value=value, usual=usual, set_in=where))
+    graph.stage("sampler", 1, "loop")
+    makes = graph.stage("workers", settings.num_workers, "process" if settings.num_workers > 0 else "loop")
+    makes.gets_work = "own_shard" if settings.stream else "in_turn"
+    makes.ordered, makes.widened_by = settings.in_order, graph.parameters[0].name
+    graph.stage("handoff", 1, "loop")
+    graph.stage("pin_memory", 1, "thread")
+    graph.parameters = [
+        one for one in graph.parameters if one.value is not None or one.name == "prefetch_factor"
     ]
-    model = LoaderModel(
-        framework="torch",
-        stages=[
-            LoaderStage(name="sampler"),
-            LoaderStage(
-                name="workers",
-                workers=settings.num_workers,
-                runs_in=runs_in,
-                gets_work="own_shard" if settings.stream else "in_turn",
-                ordered=settings.in_order,
-                widened_by=parameters[0].name,
-            ),
-            LoaderStage(name="handoff"),
-            LoaderStage(name="pin_memory", runs_in="thread"),
-        ],
-        buffers=[
-            LoaderBuffer(
-                from_=_MAKES,
-                capacity=settings.prefetch_factor or 0,
-                is_window=True,
-                per_worker=True,
-                set_by="" if settings.foreign else "prefetch_factor",
-            )
-        ],
-        delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
-        parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
-        rows_advice=""
-        if settings.stream or not settings.collates or settings.batch_size is None
-        else _ROWS_ADVICE.format(settings.batch_size),
-        shard_advice=""
-        if settings.splits_itself or settings.keras_workers is not None
-        else _SHARD_ADVICE
-        if settings.num_shards is None
-        else streams.SHARD_ADVICE,
-    )
-    if settings.keras_workers is not None:
+    if is_keras:
         # Its threads fill a queue and hand nothing over between processes.
-        model.buffers = [LoaderBuffer(from_=_MAKES, capacity=_KERAS_QUEUE)]
+        graph.buffer(_MAKES, -1, _KERAS_QUEUE)
+        model = graph.model("torch")
         model.delivery = LoaderDelivery()
+    else:
+        set_by = "" if settings.foreign else "prefetch_factor"
+        window = settings.prefetch_factor or 0
+        graph.buffer(_MAKES, -1, window, set_by, is_window=True, per_worker=True)
+        model = graph.model("torch")
+        model.delivery = LoaderDelivery(settings.in_order, _DRAWS, _HANDS_OVER, _PINS)
+    if not settings.stream and settings.collates and settings.batch_size is not None:
+        model.rows_advice = _ROWS_ADVICE.format(settings.batch_size)
+    if not settings.splits_itself and not is_keras:
+        model.shard_advice = _SHARD_ADVICE if settings.num_shards is None else streams.SHARD_ADVICE
     return model
 
 
-def _workers_of_keras(workers: int) -> LoaderParameter:
+def _add_parameters(graph: Graph, settings: Settings) -> None:
+    def add(name: str, sets: str = "none", usual: Any = None, **fields: Any) -> None:
+        value = getattr(settings, name)
+        if settings.trainer == "transformers" and name in _OF_TRAINER:
+            fields["set_in"] = f"set dataloader_{name} in TrainingArguments"
+        graph.parameter(name, value=None if value == "" else value, usual=usual, sets=sets, **fields)
+
+    add("num_workers", "workers", min=0, max=settings.num_shards)
+    add("prefetch_factor", "window", min=1, needs_workers=True)
+    add("batch_size")
+    add("in_order", "order", True, needs_workers=True)
+    add("persistent_workers", "keeps_workers", False, needs_workers=True)
+    add("pin_memory", "pins", False)
+    strategies = ["file_descriptor", "file_system"]
+    add("sharing_strategy", "passes_by_name", strategies[0], choices=strategies)
+    add("start_method", usual="fork")
+    graph.parameter("dataset_kind", value="iterable" if settings.stream else "map", usual="map")
+    add("collates", usual=True)
+    add("num_shards")
+    # Not a parameter: the framework whose parameters set the others.
+    add("trainer", usual=settings.trainer)
+
+
+def _add_keras_parameter(graph: Graph, settings: Settings) -> None:
     where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
-    number = max(1, workers)
+    number = max(1, settings.keras_workers or 0)
     sets = "workers" if number == 1 else "none"
-    return LoaderParameter(name="workers", value=number, min=2, sets=sets, stage=_MAKES, set_in=where)
+    graph.parameter("workers", value=number, min=2, sets=sets, stage=_MAKES, set_in=where)
 
 
 def add_loop(model: LoaderModel, settings: Settings) -> None:
