@@ -16,8 +16,9 @@ from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.graph import Graph
 from headrace.record.operator import readable
-from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderModel, LoaderParameter
 
 
 class StreamStages(NamedTuple):
@@ -174,24 +175,15 @@ def model_in_loop(framework: str, parameters: list[LoaderParameter], most_worker
 
     most_workers: parts that workers can share; None: unknown.
     """
-    where = "iterate over it with torch.utils.data.DataLoader"
-    ahead = LoaderParameter(name="prefetch_factor", value=2, usual=2, min=1, sets="window", set_in=where)
-    ahead.needs_workers = True
-    return LoaderModel(
-        framework=framework,
-        stages=[
-            LoaderStage(name="order"),
-            LoaderStage(name="workers", workers=0, gets_work="own_shard", widened_by="num_workers"),
-        ],
-        buffers=[
-            LoaderBuffer(from_=1, capacity=0, is_window=True, per_worker=True, set_by="prefetch_factor")
-        ],
-        parameters=[
-            LoaderParameter(
-                name="num_workers", value=0, usual=0, min=0, max=most_workers, sets="workers", set_in=where
-            ),
-            ahead,
-            *parameters,
-        ],
-        shard_advice=SHARD_ADVICE,
-    )
+    graph, where = Graph(), "iterate over it with torch.utils.data.DataLoader"
+    graph.stage("order", 1, "loop")
+    graph.stage("workers", 0, "loop", gets_work="own_shard", widened_by="num_workers")
+    graph.buffer(1, -1, 0, "prefetch_factor", is_window=True, per_worker=True)
+    own: dict[str, Any] = {"min": 0, "max": most_workers, "sets": "workers", "set_in": where}
+    graph.parameter("num_workers", value=0, usual=0, **own)
+    own = {"min": 1, "sets": "window", "needs_workers": True, "set_in": where}
+    graph.parameter("prefetch_factor", value=2, usual=2, **own)
+    graph.parameters += parameters
+    model = graph.model(framework)
+    model.shard_advice = SHARD_ADVICE
+    return model

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import copyreg
 import pickle
-import sys
 import time
 import types
 import weakref
 from typing import Any
 
 from headrace.common.handlers import let_through
+from headrace.loaders.kit.base import classes_of
 
 #: Pickled bytes after which the sample ends; a longer one takes longer than a loop should wait.
 _MAX_BYTES = 1 << 20
@@ -55,11 +55,6 @@ class _Count:
         return size
 
 
-def _class_of(module: str, name: str) -> tuple[type, ...]:
-    found = getattr(sys.modules.get(module), name, None)
-    return (found,) if isinstance(found, type) else ()
-
-
 def _runs_python(kind: type) -> bool:
     """Whether pickling an object of this class would run Python code."""
     if kind in copyreg.dispatch_table:
@@ -78,8 +73,8 @@ class _Sample(pickle.Pickler):
         super().__init__(count, pickle.HIGHEST_PROTOCOL)
         self.tensors = 0
         self.array_bytes = 0
-        self._tensors = _class_of("torch", "Tensor")
-        self._arrays = _class_of("numpy", "ndarray")
+        self._tensors = classes_of("torch", "Tensor")
+        self._arrays = classes_of("numpy", "ndarray")
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
@@ -111,7 +106,7 @@ class _Sample(pickle.Pickler):
 def _shown_type(batch: Any) -> str:
     """The batch's class, if it is an object that keeps its tensors in its own dict."""
     kind = type(batch)
-    own = not issubclass(kind, (dict, list, tuple, *_class_of("torch", "Tensor")))
+    own = not issubclass(kind, (dict, list, tuple, *classes_of("torch", "Tensor")))
     return kind.__name__ if own and hasattr(kind, "keys") else ""
 
 

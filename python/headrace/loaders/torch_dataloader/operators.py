@@ -15,6 +15,7 @@ from typing import Any
 from headrace import _core
 from headrace.common.own_attributes import own_attribute, own_values
 from headrace.loaders.kit import streams
+from headrace.loaders.kit.base import classes_of
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.torch_dataloader.foreign import foreign_of, name_in_loop, users_dataset
 from headrace.record.operator import readable
@@ -29,11 +30,6 @@ _STAND_INS = (_core.TimedCallable, _core.TimedDataset)
 _CALLED = ("transform", "target_transform")
 
 
-def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...]:
-    found = getattr(sys.modules.get(module), name, None)
-    return (found,) if isinstance(found, type) else ()
-
-
 class Plan:
     """Walks what makes a batch; the order of what it finds is the same in every process."""
 
@@ -44,16 +40,12 @@ class Plan:
         self._parameter = parameter
         self._names: dict[str, int] = {}
         self._visited: set[int] = set()
-        self._datasets = _torch_class("Dataset")
+        self._datasets = classes_of("torch.utils.data", "Dataset")
         #: Wrappers that only pass an index on: what they wrap is the operator.
-        self._transparent = tuple(
-            kind
-            for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")
-            for kind in _torch_class(name)
+        self._transparent = classes_of(
+            "torch.utils.data", "Subset", "ConcatDataset", "ChainDataset", "StackDataset"
         )
-        self._modules: tuple[Any, ...] = _torch_class("ModuleList", "torch.nn") + _torch_class(
-            "Sequential", "torch.nn"
-        )
+        self._modules: tuple[Any, ...] = classes_of("torch.nn", "ModuleList", "Sequential")
         self.swaps: list[Swap] = []
         #: Objects whose calls are timed, and their operators.
         self.calls: list[tuple[Any, _core.OperatorHandle]] = []
