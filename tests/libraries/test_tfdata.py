@@ -235,7 +235,7 @@ def test_two_loaders_at_once() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert tfdata.TfDataAdapter.library == "tensorflow"
+    assert tfdata.TfDataAdapter.libraries[0] == "tensorflow"
     assert_seen_from_outside(monkeypatch, caplog, tfdata, dataset_of)
 
 
