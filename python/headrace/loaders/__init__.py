@@ -39,7 +39,7 @@ def adapter_for(obj: object) -> Adapter:
     libraries.import_used()
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if isinstance(best, IterableAdapter):
-        libraries.import_installed()
+        libraries.import_installed(obj)
         best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
         kind = type(obj).__name__

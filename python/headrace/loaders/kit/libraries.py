@@ -5,10 +5,9 @@ A module of `headrace.loaders` puts its adapters, and how streams of its library
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
@@ -42,6 +41,8 @@ MODULES = {
 adapters: list[Adapter] = []
 streams: list[StreamStages] = []
 _imported: set[str] = set()
+#: Packages of objects for which entry points were looked up.
+_asked: set[str] = set()
 
 
 def import_used() -> None:
@@ -52,20 +53,19 @@ def import_used() -> None:
             _imported.add(name)
 
 
-def import_installed() -> None:
-    """Import what other packages have for such libraries: entry points in the group ``headrace.loaders``."""
-    for each in _entry_points():
-        if each.name in sys.modules and each.value not in _imported:
-            _imported.add(each.value)
-            try:
+def import_installed(obj: object) -> None:
+    """Import what other packages have for the class of ``obj``: entry points in ``headrace.loaders``."""
+    packages = {base.__module__.partition(".")[0] for base in type(obj).__mro__}
+    packages -= sys.stdlib_module_names | _asked | {"__main__"}
+    if not packages:
+        return
+    _asked.update(packages)
+    try:
+        from importlib.metadata import entry_points  # it takes as long as Headrace
+
+        for each in entry_points(group="headrace.loaders"):
+            if each.name.partition(".")[0] in packages:
                 each.load()
-            except Exception as error:  # the loop must still run
-                let_through(error)
-                warn_once(f"the loaders of {each.name} are seen from outside: {each.value} fails ({error!r})")
-
-
-@functools.cache
-def _entry_points() -> tuple[Any, ...]:
-    from importlib.metadata import entry_points  # it takes as long as Headrace
-
-    return tuple(entry_points(group="headrace.loaders"))
+    except Exception as error:  # the loop must still run
+        let_through(error)
+        warn_once(f"the loaders of {', '.join(sorted(packages))} are seen from outside: {error!r}")
