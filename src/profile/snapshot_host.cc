@@ -103,8 +103,8 @@ std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std
   return std::clamp(contended / covered, 0.0, 1.0);
 }
 
-/// The first minute fills caches and starts workers.
-constexpr double kShortestGrowthNs = 60e9;
+/// In less time it is caches that fill, workers that start, and what other programs allocate for a while.
+constexpr double kShortestGrowthNs = 600e9;
 
 void add_room(const HostCell& cell, Host& host) {
   if (cell.shared_memory_bytes.load() > 0) host.shared_memory = cell.shared_memory_bytes.load();

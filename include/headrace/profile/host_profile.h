@@ -65,7 +65,7 @@ constexpr void figures_of(Of<Host>, Visit&& figure) {
        &kBytes});
   figure("memory_loss_per_s", &Host::memory_loss_per_s,
          {"Bytes by which that became less per second, from the first second of the loop on; null in runs of "
-          "less than a minute.",
+          "less than ten minutes.",
           &kName});
   figure("shared_memory", &Host::shared_memory,
          {"Free in /dev/shm, the least that was seen. Worker processes hand batches over there.", &kBytes});

@@ -1,32 +1,26 @@
 #include "headrace/analysis/verdict/diagnose.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
-#include "../read/own_compute.h"
+#include "advice_of_verdict.h"
 #include "batch_windows.h"
 #include "candidate.h"
 #include "code_changes.h"
 #include "confidence.h"
-#include "copy_ahead.h"
-#include "headrace/analysis/queue_words.h"
-#include "headrace/analysis/read/disturbance.h"
 #include "headrace/analysis/read/plausible.h"
 #include "headrace/analysis/read/pool_threads.h"
 #include "headrace/analysis/simulate/cached_predictor.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/verdict/causes/cause.h"
 #include "headrace/analysis/verdict/loader_advice.h"
-#include "headrace/analysis/verdict/memory.h"
-#include "headrace/analysis/verdict/plan.h"
 #include "headrace/analysis/verdict/risks.h"
 #include "headrace/analysis/words.h"
 #include "long_steps.h"
 #include "queue_agreement.h"
+#include "remarks.h"
 #include "verdict_windows.h"
 
 namespace headrace::analysis {
@@ -61,74 +55,6 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
   point_at_candidate(facts);
   facts.more = try_more_workers(predictor, facts.interventions, facts.candidate);
   return facts;
-}
-
-void add_evidence(const Case& facts, Diagnosis& diagnosis) {
-  diagnosis.evidence.push_back(facts.gate.evidence);
-  if (facts.gate.state == Gate::State::kBound && !facts.drain && !facts.queues.evidence.says.empty()) {
-    diagnosis.evidence.push_back(facts.queues.evidence);
-  }
-  if (!facts.demand.empty()) diagnosis.evidence.push_back(facts.demand.evidence);
-  if (facts.gate.state == Gate::State::kBound && !facts.ledger.evidence.says.empty()) {
-    diagnosis.evidence.push_back(facts.ledger.evidence);
-  }
-  if (facts.drain) {
-    const std::string name =
-        in_a_sentence(facts.profile.queues[static_cast<std::size_t>(facts.drain->queue)]);
-    char levels[64];
-    std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
-    diagnosis.evidence.push_back(
-        {Rule::queues,
-         name + " still hides it: it went from " + levels + " items, and once it is empty every step waits",
-         {{"first_mean", facts.drain->first_mean}, {"last_mean", facts.drain->last_mean}}});
-  }
-}
-
-void add_machine(const Case& facts, Diagnosis& diagnosis) {
-  const profile::Host& host = facts.profile.host;
-  Evidence evidence;
-  evidence.rule = Rule::machine;
-  evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
-  evidence.figures["cores"] = host.cores;
-  if (const std::string all = setting(facts.profile, kMachineCores); !all.empty())
-    evidence.says += " of the machine's " + all + " (CPU affinity)";
-  if (host.cpu_share) {
-    evidence.says += "; this run used " + percent(*host.cpu_share) + " of them";
-    evidence.figures["cpu_share"] = *host.cpu_share;
-  }
-  if (host.foreign_cpu_share) {
-    evidence.says += ", others " + percent(*host.foreign_cpu_share);
-    evidence.figures["foreign_cpu_share"] = *host.foreign_cpu_share;
-  }
-  if (host.throttled_share) {
-    evidence.says += *host.throttled_share > 0.005
-                         ? "; the quota stopped it for " + percent(*host.throttled_share)
-                         : "; no throttling";
-    evidence.figures["throttled_share"] = *host.throttled_share;
-  }
-  const double startup_s = facts.profile.startup.first_batch_s + facts.profile.startup.later_epochs_s;
-  if (startup_s > 0) {
-    evidence.says += "; start-up " + duration(startup_s) + " (not counted)";
-    evidence.figures["startup_s"] = startup_s;
-  }
-  diagnosis.evidence.push_back(std::move(evidence));
-}
-
-/// A rank that does not starve may still be held up by one that does, where they meet at every step.
-void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
-  const auto& ranks = facts.profile.ranks;
-  const auto& slow = facts.profile.slow_ranks;
-  const auto worst = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) {
-    return each.starved_share >= facts.thresholds.gate.starved_share &&
-           std::find(slow.begin(), slow.end(), each.rank) != slow.end();
-  });
-  if (worst == ranks.end()) return;
-  diagnosis.evidence.push_back(
-      {Rule::ranks,
-       "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
-           " of its time" + (worst->op.empty() ? "" : ", mostly in " + worst->op) +
-           "; where the ranks meet at every step, this one waits for it inside its own step",
-       {{"rank", static_cast<double>(worst->rank)}, {"starved_share", worst->starved_share}}});
 }
 
 /// The first cause that applies; both null if none does.
@@ -201,106 +127,6 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
   return then.limit;
 }
 
-/// A dataset that decodes and transforms in its own __getitem__ is one operator: the verdict on it is not one
-/// on its storage.
-void add_undivided(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader || !diagnosis.op) return;
-  bool is_source = false;
-  for (int i : facts.loader->in_workers) {
-    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
-    if (op.kind == profile::OperatorKind::map) return;
-    is_source = is_source || (op.kind == profile::OperatorKind::source && op.name == *diagnosis.op);
-  }
-  if (!is_source) return;
-  diagnosis.evidence.push_back(
-      {Rule::detail,
-       "no transform was found in " + *diagnosis.op +
-           ", so all that its items take is one figure; @hr.operator on the functions that it calls (read, "
-           "decode, augment) tells them apart",
-       {}});
-}
-
-/// Every worker of a stream that does not ask for its number reads all of it, so more workers make the epoch longer.
-void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader || !facts.loader->stream || facts.loader->workers < 2 ||
-      setting(facts.profile, kEachWorkerReads) != "all")
-    return;
-  const std::string workers = as_written(facts.loader->workers);
-  diagnosis.evidence.push_back(
-      {Rule::detail,
-       "the stream made its first batches without asking which worker it runs in, so each of the " + workers +
-           " workers reads all of it: an epoch is " + workers + " times as long, and every row comes " +
-           workers + " times, unless the stream draws rows at random",
-       {{"workers", static_cast<double>(facts.loader->workers)}}});
-  if (is_bound(diagnosis.kind)) {
-    diagnosis.summary = "each of the " + workers + " workers reads the whole stream";
-    diagnosis.cause.reset();
-  }
-  const profile::LoaderParameter* parameter = facts.loader->parameter(profile::Quantity::workers);
-  std::erase_if(diagnosis.advice, [&](const Advice& each) {
-    return parameter != nullptr && each.parameter == parameter->name;
-  });
-  Advice divide;
-  const std::string& how = facts.loader->shard_advice;
-  divide.text = (how.empty() ? "give each worker its own part of the stream" : how) +
-                "; until then, more workers only repeat rows";
-  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(divide));
-}
-
-/// Which functions the bottleneck's time goes to.
-void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
-  if (!diagnosis.op) return;
-  const auto op =
-      std::find_if(profile.operators.begin(), profile.operators.end(),
-                   [&](const profile::OperatorProfile& each) { return each.name == *diagnosis.op; });
-  if (op == profile.operators.end() || op->functions.empty()) return;
-  std::string text;
-  for (const profile::FunctionShare& function : op->functions) {
-    text += (text.empty() ? "" : ", ") + percent(function.share) +
-            (text.empty() ? " of its time in " : " in ") + function.name;
-  }
-  diagnosis.evidence.push_back(
-      {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
-}
-
-/// Steps of the loop itself that take many times as long as the usual one.
-void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
-  const bool is_cause = diagnosis.cause == Cause::pauses;
-  const std::optional<LongSteps> found =
-      is_cause ? std::nullopt : long_steps(facts.profile, facts.thresholds.pauses);
-  if (found) diagnosis.evidence.push_back({Rule::detail, in_words(*found), figures_of(*found)});
-}
-
-/// A trainer's own parameters set the loaders that it makes; else the line that made the loader is the place.
-void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.profile.model) return;
-  const std::string made_at = setting(facts.profile, kMadeAt);
-  for (Advice& advice : diagnosis.advice) {
-    if (profile::parameter_named(*facts.profile.model, advice.parameter) == nullptr) continue;
-    const std::string where = where_to_set(*facts.profile.model, advice.parameter);
-    if (!where.empty()) {
-      advice.text += "; " + where;
-    } else if (!made_at.empty()) {
-      advice.text += "; in " + made_at;
-    }
-  }
-}
-
-/// A healthy loop may still keep the device waiting: it copies each batch itself, and has work of its own.
-void add_device_gap(const Case& facts, Diagnosis& diagnosis) {
-  const std::optional<double> gap_s = device_gap_s(facts.profile, facts.thresholds.gate);
-  if (!gap_s) return;
-  std::optional<Advice> advice = advise_copying_ahead(facts.profile, *gap_s, facts.gate.step_s);
-  if (!advice) return;
-  diagnosis.evidence.push_back({Rule::detail,
-                                "the device waits " + duration(*gap_s) +
-                                    " between two steps although batches are ready: for their copies, or for "
-                                    "the training loop's own work",
-                                {{"gap_s", *gap_s}}});
-  diagnosis.advice.push_back(std::move(*advice));
-  add_where_to_set(facts, diagnosis);
-}
-
 /// A healthy loop that mostly waits for cores which other processes have. "": it does not.
 std::string held_up_by_others(const Case& facts) {
   const profile::Host& host = facts.profile.host;
@@ -352,41 +178,6 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
-/// Once the first advice is followed, what next: only where that one names one number of workers (or takes
-/// loading out of the loop) for the whole run. Right behind it, before its alternatives.
-void add_plan(const Case& facts, Diagnosis& diagnosis) {
-  if (diagnosis.advice.empty() || facts.intermittent) return;
-  const Advice& first = diagnosis.advice.front();
-  const bool starts_one = std::any_of(first.changes.begin(), first.changes.end(), [](const Change& change) {
-    return change.kind == Change::Kind::kWorkers || change.kind == Change::Kind::kPrefetch;
-  });
-  if (!starts_one || !first.after.empty() || !first.predicted_step_s) return;
-  std::vector<Advice> plan = plan_after(facts.predictor, {first});
-  diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
-                          std::make_move_iterator(plan.end()));
-}
-
-/// What the advice costs in memory, where it lets more batches wait.
-void add_memory(const Case& facts, Diagnosis& diagnosis) {
-  constexpr double kWorthAWord = 1e6;
-  for (Advice& advice : diagnosis.advice) {
-    advice.memory_bytes = more_memory(facts.profile, advice.changes);
-    if (advice.memory_bytes.value_or(0) >= kWorthAWord) {
-      advice.text += "; up to " + memory_size(*advice.memory_bytes) + " more wait in memory";
-    }
-  }
-}
-
-/// A prediction holds while other processes go on as they did, so the first change comes with a way to measure it.
-void add_how_to_measure(const Case& facts, Diagnosis& diagnosis) {
-  const profile::Host& host = facts.profile.host;
-  const auto first = std::find_if(diagnosis.advice.begin(), diagnosis.advice.end(),
-                                  [](const Advice& each) { return !each.parameter.empty(); });
-  if (first == diagnosis.advice.end() || disturbance(host) < kDisturbed) return;
-  first->text += "; headrace tune SCRIPT measures it beside the other processes, which use " +
-                 percent(host.foreign_cpu_share.value_or(0)) + " of the cores";
-}
-
 /// The loop waits in the object's own next(), and hardly computes there: nothing says for what.
 void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
@@ -418,18 +209,6 @@ void conclude_elsewhere(const Case& facts, const std::string& rank, Diagnosis& d
   diagnosis.evidence.push_back({Rule::cause, "this rank's own loader is never asked for a batch", {}});
   diagnosis.share_of_step = facts.gate.wait_share;
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, 1);
-}
-
-/// A loader whose verdict came with nothing that shortens the step may have too many workers.
-void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader || facts.intermittent || diagnosis.kind == VerdictKind::not_input_bound) return;
-  const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
-                                 [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
-  if (gains) return;
-  std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
-  if (!fewer || !fewer->predicted_step_s) return;
-  std::erase_if(diagnosis.advice, [&](const Advice& each) { return each.parameter == fewer->parameter; });
-  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
 }
 
 /// Cores that others use are worth a word from this share on: with them, a change might gain.
@@ -545,43 +324,6 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Threshol
 }
 
 }  // namespace
-
-bool Case::waits_for_unseen() const noexcept {
-  if ((loader && loader->workers > 0) || candidate < 0 || !profile.queues.empty()) return false;
-  const SegmentDemand* segment = demand.of(candidate);
-  if (segment == nullptr || (segment->operators.size() != 1 && !loader)) return false;
-  const double computes = cpu_bound_share(op());
-  const bool is_whole = op().in_sink && (loader || op().fidelity == profile::Fidelity::inclusive);
-  // Samples of the stack inside next() say so.
-  // Receiving takes some CPU time, too.
-  constexpr double kMostlyComputes = 0.5;
-  if (is_whole && !setting(profile, kWaitsFor).empty()) return computes < kMostlyComputes;
-  if (loader) return false;
-  // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
-  // compute meanwhile, beside a step that does not, it more likely waits for them.
-  const bool elsewhere = op().parameters.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
-  return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
-}
-
-double Case::spread_per_batch() const noexcept {
-  return shapes[static_cast<std::size_t>(candidate)].cv / std::sqrt(std::max(1.0, op().items_per_batch));
-}
-
-bool Case::rate_bound() const noexcept {
-  const RateThresholds& rate = thresholds.rate;
-  if (!intermittent && interventions.gains(candidate))
-    return interventions.gain_of_evenness() < kMostOf * interventions.gain_of_all();
-  return pressure >= rate.too_slow ||
-         (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
-}
-
-bool Case::held_up_by(double share) const {
-  if (share <= 0) return false;
-  const Change shorter{Change::Kind::kService, candidate, 1, 1 - std::min(share, 1.0)};
-  const Prediction then = interventions.gains(candidate) ? predictor.predict({shorter}) : Prediction{};
-  if (!then.known) return share >= kMostOf;
-  return interventions.gain_of(then.step_s) >= kMostOf * interventions.gain(candidate);
-}
 
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);

@@ -249,6 +249,7 @@ inline constexpr Literal kStyle(R"css(<style>
     .cpu, th.cpu { display: none; }
     td.picture { width: auto; min-width: 70px; }
     th[scope=row] { max-width: 120px; }
+    .scroll th, .scroll td { white-space: normal; overflow-wrap: anywhere; }
     .time { grid-template-columns: minmax(0, 84px) minmax(0, 1fr); gap: 5px 8px; }
     .evidence dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
     .evidence dd { margin-bottom: 8px; }

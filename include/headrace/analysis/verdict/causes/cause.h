@@ -1,5 +1,5 @@
 // One cause: its sign, its sentence, its cure. Each lives in a file of its own under
-// src/analysis/diagnosis/causes. Adding one touches that file, its row in causes/table.cc, and its word in
+// src/analysis/verdict/causes. Adding one touches that file, its row in causes/table.cc, and its word in
 // diagnosis.h; nothing else.
 #pragma once
 
