@@ -115,14 +115,14 @@ std::vector<std::string> budget_section(const profile::Profile& profile, std::si
   const std::vector<std::string> cells = table.lines(width - 2);
   std::size_t at = 0;
   for (const std::string& cell : cells) at = std::max(at, columns(cell) + 4);
+  const bool beside = at <= width / 2;  // else a place has lines of its own
+  if (!beside) at = 4;
   for (std::size_t i = 1; i < cells.size(); ++i) {
     const std::string place = i <= rows.size() ? shortened(place_words(*rows[i - 1]), kLongestPlace) : "";
     std::string line = "  " + cells[i];
-    for (const std::string& words : wrapped(place, width - std::min(at, width / 2))) {
-      lines.push_back(padded(line, at, false) + words);
-      line.clear();
-    }
-    if (place.empty()) lines.push_back(std::move(line));
+    if (!beside || place.empty()) lines.push_back(std::exchange(line, ""));
+    for (const std::string& words : wrapped(place, width - at))
+      lines.push_back(padded(std::exchange(line, ""), at, false) + words);
   }
   for (const std::string& cure : cures) {
     const std::vector<std::string> wrapped_cure = wrapped("do: " + shortened(cure, 600), width - 6);
