@@ -93,9 +93,10 @@ void write_one(Markup& out, const Subject& subject, std::size_t index) {
   if (!advice.parameter.empty() && !advice.text.empty()) {
     out.leaf("p", {{"class", "text"}}, sentence(advice.text) + ".");
   }
-  std::string code;
-  for (const std::string& line : code_lines(advice.code)) code += shortened(line, 120) + "\n";
-  if (!code.empty()) out.leaf("pre", code);
+  if (!advice.code.empty()) {
+    const auto code = out.open("pre");  // a line each: text of an element has none
+    for (const std::string& line : code_lines(advice.code)) out.leaf("span", shortened(line, 120));
+  }
   std::string after;
   for (const std::string& earlier : advice.after) after += (after.empty() ? "After " : ", ") + brief(earlier);
   if (!after.empty()) out.leaf("p", {{"class", "text"}}, shortened(after, 200) + ".");

@@ -47,6 +47,8 @@ inline constexpr Literal kStyle(R"css(<style>
   h1, p, dd, summary, th, td { overflow-wrap: anywhere; }
   svg { display: block; width: 100%; overflow: visible; }
   ul, ol { list-style: none; }
+  pre { overflow-x: auto; }
+  pre span { display: block; white-space: pre; }
   code { font: 600 .94em ui-monospace, "SF Mono", Menlo, Consolas, monospace; color: inherit; background: none; padding: 0; }
   b, strong { font-weight: 650; }
   .read { color: var(--soft); font-size: 13.5px; max-width: 96ch; margin: 6px 0 12px; }
