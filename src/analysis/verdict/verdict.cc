@@ -6,7 +6,7 @@
 
 #include "headrace/analysis/read/loader.h"
 #include "headrace/analysis/read/plausible.h"
-#include "headrace/analysis/simulate/predictor.h"
+#include "headrace/analysis/simulate/cached_predictor.h"
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/verdict/interventions.h"
 
@@ -32,8 +32,8 @@ class InterventionsOnly : public Predictor {
 Verdict verdict_on(const profile::Profile& recorded) {
   const profile::Profile profile = plausible(recorded);
   // Whether a loader has too many workers is predicted, so its verdict needs the simulation.
-  Diagnosis found =
-      loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(InterventionsOnly(profile));
+  Diagnosis found = loader_of(profile) ? diagnose(CachedPredictor(predictor_for(profile)))
+                                       : diagnose(InterventionsOnly(profile));
   Verdict verdict{found.kind, std::move(found.op), found.cause, {}};
   for (const Evidence& each : found.evidence) {
     const auto most = each.figures.find("most_speedup");

@@ -22,7 +22,7 @@ from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.probes import follow_levels
 from headrace.results.loader_model import LoaderModel
 
-#: What records an augmenter.
+#: By augmenter: its recorder.
 recorded: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
