@@ -390,9 +390,10 @@ bool in_step(std::span<const RankSteps> ranks) {
   std::vector<double> means_s;
   for (const RankSteps& rank : ranks) {
     if (rank.total_s.empty()) continue;
-    double sum_s = 0;
-    for (const double each : rank.total_s) sum_s += each;
-    means_s.push_back(sum_s / static_cast<double>(rank.total_s.size()));
+    // In the first steps a rank waits for those that start later.
+    const auto half = rank.total_s.begin() + static_cast<std::ptrdiff_t>(rank.total_s.size() / 2);
+    means_s.push_back(std::accumulate(half, rank.total_s.end(), 0.0) /
+                      static_cast<double>(rank.total_s.end() - half));
   }
   std::sort(means_s.begin(), means_s.end());
   if (means_s.size() < 2 || means_s.front() <= 0) return true;

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/read/thresholds.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// Device time over the host's time in a step below which the device is hardly used.
-constexpr double kMainly = 0.5;
 /// Fewer marked steps tell no mean.
 constexpr std::uint64_t kFewestMarked = 5;
 /// Every device ends a step a little after its host. Up to this share of the compute, that is not a lag.
@@ -22,7 +21,7 @@ bool is_known(const profile::SinkProfile& sink) {
 }  // namespace
 
 bool works_on_device(const profile::SinkProfile& sink) noexcept {
-  return is_known(sink) && *sink.device_span_s >= kMainly * *sink.device_host_s;
+  return is_known(sink) && *sink.device_span_s >= kMostOf * *sink.device_host_s;
 }
 
 double device_lag_s(const profile::SinkProfile& sink) noexcept {

@@ -56,8 +56,8 @@ std::vector<bool> who_needs_it(const profile::Profile& profile, const LockThresh
 struct Threads {
   double busy = 0;       // threads on average
   double cpu_cores = 0;  // of the operators in threads
-  double rest = 0;       // of the threads that use CPU: neither on a core nor waiting for one
-  double busy_with_cpu = 0;
+  double rest = 0;       // of the threads that compute: neither on a core nor waiting for one
+  double computing = 0;
 };
 
 /// Whether `op` rather than the one before it keeps the others waiting.
@@ -98,7 +98,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     threads.cpu_cores += cpu;
     if (cpu >= thresholds.computes_share * busy) {
       threads.rest += std::max(0.0, busy * (1 - core_wait_share(op)) - cpu);
-      threads.busy_with_cpu += busy;
+      threads.computing += busy;
     }
     if (!lock.needed[i] || cpu <= 0) continue;
     if (lock.longest_holder < 0 ||
@@ -111,24 +111,19 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
 
   if (lock.waiting >= 0) {
     const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
-    lock.contended = lock.longest_holder >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
-                     (largest_lock_wait(profile) >= thresholds.waits_share ||
-                      stretch_s >= thresholds.stretched_share * step_s);
+    lock.contended = lock.longest_holder >= 0 && largest_lock_wait(profile) >= thresholds.waits_share;
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;
   }
-  if (threads.cpu_cores < thresholds.operator_cores || lock.longest_holder < 0 ||
-      lock.busy_threads < thresholds.busy_threads)
-    return lock;
-  // Without probes, their threads must be off the cores.
-  lock.contended = lock.lock_share >= 0
-                       ? lock.lock_share >= thresholds.taken_share
-                       : ratio(threads.rest, threads.busy_with_cpu) >= thresholds.off_cpu_share;
+  // Without probes, threads must be off the cores.
+  const bool taken = lock.lock_share >= 0
+                         ? lock.lock_share >= thresholds.taken_share
+                         : ratio(threads.rest, threads.computing) >= thresholds.off_cpu_share;
+  lock.contended = lock.longest_holder >= 0 && lock.busy_threads >= thresholds.busy_threads && taken;
   if (lock.contended) {
     const double quiet = quiet_compute_s(profile.sink);
-    if (quiet > 0 && profile.sink.compute_s > thresholds.stretch * quiet)
-      lock.stretch_s = profile.sink.compute_s - quiet;
+    if (quiet > 0) lock.stretch_s = std::max(0.0, profile.sink.compute_s - quiet);
   }
   return lock;
 }

@@ -35,11 +35,10 @@ constexpr const char* kHandsOverOften =
 
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const Network& network, const SimulatedRun& run) {
-  constexpr double kHealthyWait = 0.05;
-  constexpr double kHealthyServe = 0.15;
+  constexpr GateThresholds kHealthy;
   constexpr double kNeverRests = 0.85;
-  if (run.wait_share - run.serve_share < kHealthyWait)
-    return run.serve_share >= kHealthyServe && !network.serves.empty() ? network.serves : "sink";
+  if (run.wait_share - run.serve_share < kHealthy.starved_share)
+    return run.serve_share >= kHealthy.served_share && !network.serves.empty() ? network.serves : "sink";
   if (run.cpu_share >= kSpent || run.lock_share >= kSpent) return "cpu";
   if (run.load_share >= 0.5 * run.wait_share) return network.slowest_in_sink;
   const auto busiest = std::max_element(run.busy.begin(), run.busy.end());

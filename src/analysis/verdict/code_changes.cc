@@ -34,14 +34,13 @@ std::optional<std::string> rows_at_once(const Case& facts) {
 std::optional<std::string> arrays_for_frames(const Case& facts) {
   constexpr std::array<std::string_view, 6> kPandas{"DataFrame.",  "Series.",       "NDFrame.",
                                                     "IndexFrame.", "_iLocIndexer.", "_LocationIndexer."};
-  constexpr double kMostly = 0.4;
   double share = 0;
   for (const profile::FunctionShare& function : facts.op().functions) {
     if (std::any_of(kPandas.begin(), kPandas.end(),
                     [&](std::string_view each) { return function.name.starts_with(each); }))
       share += function.share;
   }
-  if (share < kMostly) return std::nullopt;
+  if (share < kMostOf) return std::nullopt;
   return "look rows up in arrays that are made once (frame.to_numpy()): " + percent(share) +
          " of the time of " + facts.op().name + " goes into pandas' objects for single rows";
 }
@@ -55,14 +54,13 @@ bool makes_tokens(std::string_view name) {
 
 /// Texts are made into tokens in each epoch anew.
 std::optional<std::string> tokens_made_before(const Case& facts) {
-  constexpr double kMostly = 0.4;
   const profile::OperatorProfile& op = facts.op();
   double share = makes_tokens(op.name) ? 1 : 0;
   if (share == 0) {
     for (const profile::FunctionShare& function : op.functions)
       share += makes_tokens(function.name) ? function.share : 0;
   }
-  if (share < kMostly) return std::nullopt;
+  if (share < kMostOf) return std::nullopt;
   std::string text =
       "make the tokens once, before the training, and read their ids (a mapped or indexed dataset)";
   const double rest = std::max(0.0, 1 - share);

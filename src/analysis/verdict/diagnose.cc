@@ -10,6 +10,7 @@
 #include "candidate.h"
 #include "code_changes.h"
 #include "confidence.h"
+#include "headrace/analysis/read/disturbance.h"
 #include "headrace/analysis/read/plausible.h"
 #include "headrace/analysis/read/pool_threads.h"
 #include "headrace/analysis/simulate/cached_predictor.h"
@@ -49,7 +50,7 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
   facts.demand = rank_demand(profile, facts.gate.step_s);
   facts.queues = judge_queues(profile, thresholds.candidate);
-  facts.ledger = judge_ledger(profile, thresholds.candidate);
+  facts.ledger = judge_ledger(profile);
   facts.phases = phases_of(profile, thresholds);
   if (facts.gate.state == Gate::State::kBound) facts.interventions = try_interventions(predictor);
   point_at_candidate(facts);
@@ -70,12 +71,9 @@ std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts
   return {nullptr, std::nullopt};
 }
 
-/// Such workers pass finished batches on late, too: the hand-off's part of the wait is theirs.
-bool never_resting_workers(const Case& facts) {
-  if (!facts.loader || facts.loader->handoff < 0) return false;
-  const std::vector<int>& workers = facts.loader->in_workers;
-  return facts.utilisation >= facts.thresholds.candidate.never_rest_share &&
-         std::find(workers.begin(), workers.end(), facts.candidate) != workers.end();
+/// Busy workers pass finished batches on late, too: the hand-off's part of the wait is theirs.
+bool passes_on_late(const Case& facts) {
+  return facts.loader && facts.loader->handoff >= 0 && contains(facts.loader->in_workers, facts.candidate);
 }
 
 /// Of the wait: charged to the operator, or to one that shares its thread (who of them has the batch at the
@@ -92,7 +90,7 @@ double charged_to(const Case& facts, const std::string& name) {
   for (int i : segment->operators) {
     sum += charged_share(facts.profile, ops[static_cast<std::size_t>(i)].name);
   }
-  if (never_resting_workers(facts))
+  if (passes_on_late(facts))
     sum += std::max(0.0,
                     charged_share(facts.profile, ops[static_cast<std::size_t>(facts.loader->handoff)].name));
   return std::min(sum, 1.0);
@@ -106,7 +104,7 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;
   const double charged = op ? charged_to(facts, *op) : -1;
   // A ledger with little to say about it would hide what the gate has seen.
-  const bool known = charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_charged;
+  const bool known = charged >= 0 && facts.ledger.known_share >= kMostOf;
   return (known ? charged * facts.gate.wait_share : facts.gate.starved_share) + facts.gate.stretch_share;
 }
 
@@ -130,7 +128,7 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
 /// A healthy loop that mostly waits for cores which other processes have. "": it does not.
 std::string held_up_by_others(const Case& facts) {
   const profile::Host& host = facts.profile.host;
-  if (!others_have_the_cores(host, facts.thresholds.gate)) return "";
+  if (!others_have_the_cores(host)) return "";
   const double step_s = facts.gate.step_s;
   const double for_core_s =
       facts.gate.core_wait_share * step_s + facts.profile.sink.compute_core_wait_s.value_or(0);
@@ -211,17 +209,14 @@ void conclude_elsewhere(const Case& facts, const std::string& rank, Diagnosis& d
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, 1);
 }
 
-/// Cores that others use are worth a word from this share on: with them, a change might gain.
-constexpr double kOthersMatter = 0.1;
-
 /// Why a loop that waits gets no advice.
 std::string why_no_advice(const Case& facts) {
   const Prediction as_is = facts.predictor.predict({});
   if (!as_is.known) return "what a change would gain is unknown: " + as_is.why_not;
   const double others = facts.profile.host.foreign_cpu_share.value_or(0);
-  const std::string while_others =
-      others >= kOthersMatter ? " while other processes use " + percent(others) + " of the cores" : "";
-  return "no parameter gains 5 %" + while_others;
+  return "no parameter gains 5 %" + (has_neighbours(facts.profile.host)
+                                         ? " while other processes use " + percent(others) + " of the cores"
+                                         : std::string());
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
@@ -264,7 +259,7 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   diagnosis.share_of_step =
       diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
-  diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
+  diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : kEstimated);
   if (diagnosis.kind != VerdictKind::not_input_bound)
     diagnosis.next_bottleneck = next_limit(facts, diagnosis);
 }
@@ -296,8 +291,7 @@ void look_for_too_many_workers(Case& facts) {
   if (!fewer || !fewer->speedup) return;
   facts.gate.state = Gate::State::kBound;
   facts.gate.handoff_only = true;
-  constexpr double kClearGain = 1.25;
-  facts.gate.distance = ramp(*fewer->speedup, kWorthIt, kClearGain);
+  facts.gate.times_limit = (*fewer->speedup - 1) / (kWorthIt - 1);
   facts.candidate = facts.loader->handoff;
 }
 
@@ -308,7 +302,7 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Threshol
   const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
   const Gate now = judge_gate(profile, lock, thresholds.gate);
   if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
-  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain, thresholds);
+  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain);
   if (!foreseen) return std::nullopt;
   const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
   Case facts = examine(*foreseen, *predictor, thresholds);

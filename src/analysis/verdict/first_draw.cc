@@ -5,14 +5,9 @@
 #include <cstdint>
 
 #include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/read/thresholds.h"
 
 namespace headrace::analysis {
-namespace {
-
-/// Share of the start-up from which on the draws are the reason.
-constexpr double kByDrawing = 0.5;
-
-}  // namespace
 
 FirstDraw first_draw_of(const profile::Profile& profile, double startup_s) {
   const std::string text = setting(profile, kFirstDraw);
@@ -21,7 +16,7 @@ FirstDraw first_draw_of(const profile::Profile& profile, double startup_s) {
   if (space == std::string::npos) return draw;
   std::from_chars(text.data() + space + 1, text.data() + text.size(), draw.seconds);
   const auto epochs = static_cast<double>(std::max<std::uint64_t>(1, profile.epochs));
-  if (draw.seconds * epochs >= kByDrawing * startup_s) draw.sampler = text.substr(0, space);
+  if (draw.seconds * epochs >= kMostOf * startup_s) draw.sampler = text.substr(0, space);
   return draw;
 }
 

@@ -233,8 +233,7 @@ std::optional<Drain> draining_queue(const profile::Profile& profile) {
   return std::nullopt;
 }
 
-std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain,
-                                             const Thresholds& thresholds) {
+std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain) {
   const double delivered = static_cast<double>(profile.sink.getnext_wait.count);
   if (delivered <= 2 * drain.drained || profile.sink.step_s <= 0) return std::nullopt;
   const double factor = delivered / (delivered - drain.drained);
@@ -244,10 +243,7 @@ std::optional<profile::Profile> once_drained(const profile::Profile& profile, co
     op.items_per_batch *= factor;
   }
   const DemandRanking ranking = rank_demand(foreseen, foreseen.sink.step_s);
-  if (ranking.empty() ||
-      ranking.first().demand_s / factor < thresholds.candidate.never_rest_share * profile.sink.step_s ||
-      ranking.first().demand_s <= profile.sink.compute_s)
-    return std::nullopt;
+  if (ranking.empty() || ranking.first().demand_s <= profile.sink.compute_s) return std::nullopt;
   profile::SinkProfile& sink = foreseen.sink;
   sink.step_s = ranking.first().demand_s;
   sink.wait_share = 1 - sink.compute_s / sink.step_s;

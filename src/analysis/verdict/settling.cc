@@ -23,10 +23,10 @@ double settling_s(const profile::SinkProfile& sink, const GateThresholds& thresh
   double settling_s = 0;
   for (std::size_t first = 0; first < steps.size(); ++first) {
     const auto left = static_cast<double>(steps.size() - first);
-    if (static_cast<double>(first) > thresholds.settling_steps ||
+    if (static_cast<double>(first) > 2 * thresholds.fewest_steps ||
         left < std::max(thresholds.fewest_steps, static_cast<double>(first)))
       return 0;
-    if (wait_s - left * handed_s < thresholds.settled_share * time_s) return settling_s;
+    if (wait_s - left * handed_s < kMostOf * thresholds.starved_share * time_s) return settling_s;
     settling_s += std::max(0.0, steps[first].wait_s - handed_s);
     wait_s -= steps[first].wait_s;
     time_s -= steps[first].wait_s + steps[first].compute_s;

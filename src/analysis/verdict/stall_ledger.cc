@@ -30,7 +30,7 @@ double charged_share(const profile::Profile& profile, const std::string& op) {
   return total > 0 ? charged / total : -1;
 }
 
-LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThresholds& thresholds) {
+LedgerOpinion judge_ledger(const profile::Profile& profile) {
   std::map<std::string, double> per_operator;
   double total = 0;
   double known = 0;
@@ -54,7 +54,7 @@ LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThres
   }
   opinion.evidence.rule = Rule::ledger;
   opinion.evidence.figures = {{"wait_s", total}, {"known_share", opinion.known_share}};
-  if (name == nullptr || most < thresholds.ledger_charged * total) {
+  if (name == nullptr || most < kMostOf * total) {
     opinion.evidence.says = "the ledger charges the wait to no single operator";
     return opinion;
   }

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kFewestShown = 4;
 constexpr std::size_t kMaxPoints = 12;
-/// Tried where they are in range, besides today's number and the advised one.
-constexpr int kTried[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
 const Parameter* asked_about(const std::vector<Parameter>& parameters, const profile::Profile& profile,
                              const Diagnosis& diagnosis) {
@@ -63,8 +61,14 @@ StepCurve step_curve(const Predictor& predictor, const Diagnosis& diagnosis) {
   const int better = advised(*asked, diagnosis, curve.now);
   const double most = std::min(asked->max, std::max<double>(kFewestShown, 2.0 * std::max(curve.now, better)));
   std::set<int> values{curve.now, better};
-  for (int each : kTried) {
-    if (each >= asked->min && each <= most && values.size() < kMaxPoints) values.insert(each);
+  const auto try_it = [&](int value) {
+    if (value >= asked->min && value <= most && values.size() < kMaxPoints) values.insert(value);
+  };
+  try_it(0);
+  // 1, 2, 3, 4, 6, 8, 12, ...
+  for (int each = 1; each <= most && values.size() < kMaxPoints; each *= 2) {
+    try_it(each);
+    if (each > 1) try_it(each + each / 2);
   }
   for (int value : values) {
     if (value < asked->min || value > asked->max) continue;

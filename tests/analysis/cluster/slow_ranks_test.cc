@@ -209,6 +209,15 @@ TEST(SlowRanks, RanksThatDoNotMeetGainNoMoreThanTheyTake) {
   EXPECT_NEAR(found.gain_share, 0.75, 1e-9);
 }
 
+TEST(SlowRanks, ARankThatWaitedForTheStartOfAnotherIsInStepWithIt) {
+  std::vector<RankSteps> ranks = job(2, 100, [](std::int64_t, std::int64_t) { return 0.05; });
+  EXPECT_TRUE(in_step(ranks));
+  ranks[0].total_s.front() += 2;
+  EXPECT_TRUE(in_step(ranks));
+  for (double& each : ranks[0].total_s) each *= 1.1;
+  EXPECT_FALSE(in_step(ranks));
+}
+
 TEST(SlowRanks, AStepWithoutARank) {
   const std::vector<RankSteps> ranks = job(4, 10, [](auto rank, auto) {
     return rank == 3 ? 0.6 : rank == 2 ? 0.5 : 0.4;

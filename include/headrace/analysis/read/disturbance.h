@@ -11,7 +11,7 @@ namespace headrace::analysis {
 /// that is not known. (The recorder takes it per tenth of a second: neighbours of a run that sleeps count
 /// little.)
 ///
-/// How to read it: above 0.05 a verdict is less sure, and predictions hold only while others go on as they did.
+/// How to read it: above 0.05 predictions hold only while others go on as they did.
 inline double disturbance(const profile::Host& host) noexcept {
   return host.foreign_contention_share.value_or(0);
 }

@@ -21,14 +21,6 @@ struct GateThresholds {
   /// runs differ by (docs/benchmarks.md: 0.9 % where items sleep, 11.5 % where they compute). The corpus has
   /// two input-bound runs at 0.057 and 0.060.
   double starved_share = 0.05;
-  /// Standard errors that are taken off the share while other programs have the cores; it must then still be
-  /// near the threshold. Measured beside them: two or three waits of 30 to 200 ms in 60 steps, 12 and 13 % of
-  /// the time. The corpus has bound runs beside others at 0.060 with an error of 0.012.
-  double starved_sigmas = 1.5;
-  /// Waits in so many first steps are the input's start, if the loop hardly waits afterwards, for at least as
-  /// many steps. Measured: 5 to 13 steps while a cluster's worker processes import what they run.
-  double settling_steps = 16;
-  double settled_share = 0.03;  ///< of the time after these steps, below which the loop hardly waits
   /// Share of the step for fetching finished batches, or for copying them to the device inside the step.
   /// Worker processes cost a healthy loop 1 to 2 ms a batch, 3 to 8 % of steps of 10 to 40 ms
   /// (docs/verdicts.md). The corpus has a healthy loader between 0.105 and 0.12.
@@ -36,14 +28,9 @@ struct GateThresholds {
   /// Median wait below which a loader that shows nothing of its inside may only be handing batches over.
   /// Receiving the file descriptors of a batch takes 1.1 ms (measured).
   double opaque_handoff_s = 2.5e-3;
-  /// Share of wait and stretched compute together, where threads contend for the interpreter lock. Twice
-  /// `starved_share`, because the stretch is an estimate.
-  double contended_share = 0.1;
-  /// Share of the step in which the loop's thread, with batches ready, waits for a core that the input's
-  /// operators have. As `contended_share`: that is the same for the lock.
-  double loop_core_wait_share = 0.1;
-  double crowded_cores =
-      0.7;  ///< of the cores that the run uses; below it, others hold what the loop waits for
+  /// Share of what is estimated rather than measured: wait and stretched compute together, where threads contend for the
+  /// interpreter lock; the loop's waits for a core that the input's operators have.
+  double estimated_share() const noexcept { return 2 * starved_share; }
 };
 
 /// Do threads wait for the interpreter lock? Source: measurements of 1, 2 and 4 spinning threads. The corpus
@@ -53,35 +40,24 @@ struct LockThresholds {
   /// Share of the probes that found the lock taken. One spinning thread holds it at nearly every probe; C
   /// code that releases the lock holds it at next to none.
   double taken_share = 0.7;
-  double off_cpu_share = 0.3;    ///< of the busy time of computing threads: neither running nor runnable
-  double computes_share = 0.12;  ///< of its busy time on a core; an operator below it sleeps or reads
-  double operator_cores = 0.15;  ///< CPU of the operators; below it, the loop alone is busy
-  double stretch = 1.1;          ///< compute / compute of quiet steps; less is the compute's own spread
-  // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
+  double off_cpu_share = 0.3;   ///< of the busy time of computing threads: neither running nor runnable
+  double computes_share = 0.2;  ///< of its busy time on a core; an operator below it sleeps or reads
+  // Where the waits of threads were recorded, these decide, and none of the above.
   double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
-  /// Share of the step: what the training loop's thread waits for the lock between two GetNext calls.
-  double stretched_share = 0.1;
   /// Time that an operator holds the lock / its CPU time, below which it computes without it.
   double without_lock = 0.03;
 };
 
 /// Which operator do demand, queues and ledger name?
 struct CandidateThresholds {
-  double never_rest_share = 0.85;  ///< of the step that workers are busy; above it they are the limit
-  double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
+  double queue_is_high = 0.5;  ///< mean level / capacity; above it, its consumer does not keep up
   /// Of a queue whose level was only read at times; below it, it says nothing.
   double fewest_samples = static_cast<double>(profile::kFewestLevelSamples);
-  double ledger_charged = 0.3;  ///< of the wait, charged to one operator; below it, the ledger names none
 };
 
 /// Is the candidate's rate too low, or do its times only vary?
 struct RateThresholds {
   double too_slow = 1.12;  ///< demand / compute; above it the rate is too low, whatever the spread
-  /// Standard deviation / mean per batch; above it, buffers may be what is short. Stages that the benchmark
-  /// draws as even have 0.14 at most (uniform, +-25 %).
-  double varies = 0.25;
-  /// Share of its busy time on a core; below it next() waits for something that was not recorded.
-  double hardly_computes_share = 0.1;
 };
 
 /// How does the run change? A phase has as many steps as a run needs (`gate.fewest_steps`).
@@ -118,8 +94,6 @@ struct WorkerThresholds {
 /// Are the cores, or the quota, spent?
 struct CpuThresholds {
   double spent = 0.9;            ///< of the cores, by this run and what others take from it
-  double cpu_bound_share = 0.7;  ///< of its busy time the operator runs or waits for a core
-  double some_cpu_share = 0.2;   ///< the same, under a quota, or where waiting for a core is not recorded
   double throttled_share = 0.1;  ///< stopped by the quota
 };
 
@@ -150,15 +124,12 @@ struct SharedLockThresholds {
 
 /// Do worker processes and the threads of their libraries exceed the cores?
 struct OversubscribedThresholds {
-  double elsewhere_share = 0.3;   ///< of their CPU time, in threads that run no operator
-  double threads_per_core = 1.5;  ///< threads that compute / cores
-  double queueing_share = 0.15;   ///< of the operator's busy time, waiting for a core
+  double elsewhere_share = 0.3;  ///< of their CPU time, in threads that run no operator
 };
 
 /// May workers use fewer cores than the loop, and suffer from it?
 struct PinnedThresholds {
   double queueing_share = 0.2;  ///< of its busy time waiting for a core
-  double most_used = 0.85;      ///< of the cores, by everybody; above it no core is free anyway
 };
 
 /// Is memory short?
@@ -184,17 +155,15 @@ struct RiskThresholds {
 
 /// Did starting take longer than the run?
 struct StartupThresholds {
-  double least_s = 0.5;
   double of_run = 1;  ///< start-up / all steps together
 };
 
 /// Is the wait one to three long stalls?
 struct StallThresholds {
   double least_s = 0.1;
-  double next = 0.4;          ///< the next longest wait / the shortest stall
-  double alike = 0.5;         ///< an item's time / the stall; more than three such items are slow samples
-  double worth_s = 0.3;       ///< lost in a healthy run; below it nothing is said
-  double worth_share = 0.02;  ///< the same, of the run
+  double next = 0.4;     ///< the next longest wait / the shortest stall
+  double alike = 0.5;    ///< an item's time / the stall; more than three such items are slow samples
+  double worth_s = 0.3;  ///< lost in a healthy run; below it nothing is said
 };
 
 /// Does the loop stop now and then for work of its own?

@@ -32,7 +32,8 @@ struct Gate {
   double device_lag_s = 0;       ///< longer waits, which are in no share here: the device still worked
   double ceiling_s = 0;          ///< a step whose input costs nothing, where it was measured; 0: it was not
   double input_share = 0;        ///< what the input costs altogether, 0 to 1; measured, where that was done
-  double distance = 0;           ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
+  double times_limit = 0;        ///< the share that decides / its threshold
+  double error_of_limit = 0;     ///< standard error of the share of waits / the same
   bool opaque = false;           ///< readiness is unknown: the loader shows neither queues nor operators
   bool waits_are_noise = false;  ///< it starved in few steps, while other programs had the cores: healthy
   bool handoff_only = false;     ///< bound by the hand-off floor alone
@@ -49,7 +50,7 @@ struct Gate {
 };
 
 /// Other programs use more of the cores than this run, and together they use most of them.
-bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds);
+bool others_have_the_cores(const profile::Host& host);
 
 /// Every epoch has one batch: the loop makes an iterator for each of its steps, so none of them is steady.
 bool starts_for_every_batch(const profile::Profile& profile, const GateThresholds& thresholds);

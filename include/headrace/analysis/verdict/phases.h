@@ -65,9 +65,7 @@ struct Drain {
 std::optional<Drain> draining_queue(const profile::Profile& profile);
 
 /// The profile as it will be once that queue is empty: operators need more per batch than they did per
-/// delivered one, and the sink waits for the slowest. Empty if no operator is both never at rest and
-/// slower than the sink.
-std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain,
-                                             const Thresholds& thresholds);
+/// delivered one, and the sink waits for the slowest. Empty if no operator is slower than the sink.
+std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain);
 
 }  // namespace headrace::analysis

@@ -13,7 +13,7 @@ struct LedgerOpinion {
   Evidence evidence;
 };
 
-LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThresholds& thresholds);
+LedgerOpinion judge_ledger(const profile::Profile& profile);
 
 /// Share of the GetNext wait that the ledger charges to one operator; below 0: the ledger is empty.
 double charged_share(const profile::Profile& profile, const std::string& op);

@@ -19,7 +19,7 @@ bool Case::waits_for_unseen() const noexcept {
   // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
   // compute meanwhile, beside a step that does not, it more likely waits for them.
   const bool elsewhere = op().parameters.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
-  return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
+  return is_whole && elsewhere && computes >= 0 && computes < kMostOf;
 }
 
 double Case::spread_per_batch() const noexcept {
@@ -27,11 +27,9 @@ double Case::spread_per_batch() const noexcept {
 }
 
 bool Case::rate_bound() const noexcept {
-  const RateThresholds& rate = thresholds.rate;
   if (!intermittent && interventions.gains(candidate))
     return interventions.gain_of_evenness() < kMostOf * interventions.gain_of_all();
-  return pressure >= rate.too_slow ||
-         (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
+  return pressure >= thresholds.rate.too_slow;
 }
 
 bool Case::held_up_by(double share) const {

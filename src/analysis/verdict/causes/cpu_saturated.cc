@@ -11,8 +11,6 @@ namespace {
 
 /// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
-/// Where much is done in threads of libraries: whose work that is, nothing recorded tells.
-constexpr double kUncertain = 0.85;
 /// Share of its busy time (0.04 on idle cores, measured).
 constexpr double kWaitsForCore = 0.2;
 /// Another operator must use so much more CPU than the candidate to be named instead.
@@ -44,8 +42,7 @@ bool lacks_cores(const Case& facts) {
   const double foreign = all_wait ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
   // Where waiting for a core was not recorded, a worker that shares its core looks as if it slept.
   return *host.cpu_share + foreign >= thresholds.spent &&
-         cpu_bound_share(op) >=
-             (op.run_queue_wait_s ? thresholds.cpu_bound_share : thresholds.some_cpu_share);
+         (!op.run_queue_wait_s || cpu_bound_share(op) >= kMostlyComputes);
 }
 
 }  // namespace
@@ -62,8 +59,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
   const double all_foreign = host.foreign_cpu_share.value_or(0);
-  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share &&
-                         cpu_bound >= thresholds.some_cpu_share;
+  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share;
   if (!loop_waits_for_core && !throttled && !lacks_cores(facts)) return std::nullopt;
 
   const int costly = cpu_bottleneck(facts);
@@ -103,7 +99,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
     add_more_workers(facts, "with more cores", facts.more.with_cores_s, finding.evidence);
   const double pool_share = pool_share_of_process(facts.profile);
   if (!by_neighbours && pool_share >= kMuchInPools) {
-    finding.certainty = kUncertain;
+    finding.certainty = kEstimated;
     finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
                              " of the process's CPU time, and which operator starts them is not recorded";
     finding.evidence.figures["pool_cpu_share"] = pool_share;

@@ -68,7 +68,7 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
   finding.advice = advise_other_processes(facts, limits);
-  finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : 0.8;
+  finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : kEstimated;
   return finding;
 }
 

@@ -160,7 +160,7 @@ std::optional<Finding> judge_handoff(const Case& facts) {
       "handing over finished batches takes " + percent(facts.gate.handoff_share) + " of every step";
   finding.evidence = evidence_of(facts);
   finding.advice = cures(facts);
-  finding.certainty = facts.profile.handoff ? 1 : 0.8;
+  finding.certainty = facts.profile.handoff ? 1 : kEstimated;
   return finding;
 }
 

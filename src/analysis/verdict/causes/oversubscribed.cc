@@ -18,9 +18,7 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
   const double elsewhere = processes.elsewhere_share();
   const double computing_threads = processes.count / std::max(0.01, 1 - elsewhere);
   const double queues = core_wait_share(op);
-  if (elsewhere < thresholds.elsewhere_share ||
-      computing_threads < thresholds.threads_per_core * host.cores || queues < thresholds.queueing_share)
-    return std::nullopt;
+  if (elsewhere < thresholds.elsewhere_share || computing_threads <= host.cores) return std::nullopt;
   Finding finding;
   finding.headline = op.name + "'s workers and the threads of their libraries are more than the cores";
   finding.evidence = cause_evidence(

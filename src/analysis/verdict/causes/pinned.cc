@@ -17,7 +17,7 @@ std::optional<Finding> judge_pinned(const Case& facts) {
   // Workers that each have a core of their own are pinned on purpose: they wait for none.
   const double queues = core_wait_share(op);
   const double used = host.cpu_share.value_or(1) + host.foreign_cpu_share.value_or(0);
-  if (queues < thresholds.queueing_share || used > thresholds.most_used) return std::nullopt;
+  if (queues < thresholds.queueing_share || used >= facts.thresholds.cpu.spent) return std::nullopt;
   const std::string cores = counted(static_cast<double>(allowed), "core");
   Finding finding;
   finding.headline = op.name + "'s workers may run on " + cores + " of " + as_written(host.cores);

@@ -7,9 +7,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// Without a comparison of different loads, the service's limit is a guess.
-constexpr double kLimitUnknown = 0.8;
-
 std::string rate_of(const RemoteReads& reads) { return memory_size(reads.bytes_per_s) + "/s"; }
 
 double per_batch(const Case& facts, double total) {
@@ -112,7 +109,7 @@ void advise_when_latency_bound(const Case& facts, const RemoteReads& reads, Find
                          : reads.limit_known ? " waits for slow connections to a remote service"
                                              : " waits for bytes of a remote service: a full "
                                                "link, or slow connections");
-  if (!reads.limit_known) finding.certainty = kLimitUnknown;
+  if (!reads.limit_known) finding.certainty = kEstimated;
   for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
     std::optional<Finding> other = rule_of(without).judge(facts);
     if (!other || other->advice.empty()) continue;

@@ -23,16 +23,13 @@ std::string listed(const profile::OperatorProfile& op) {
   return text.empty() ? text : text + ")";
 }
 
-/// Of an operator's busy time: what its slow items take more than usual ones would.
-double excess(const ServiceShape& shape) {
-  return shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
-}
-
-/// Items that find no core, or the interpreter lock taken, are slow, whatever is in them.
+/// Items that find no core, or the interpreter lock taken, are slow, whatever is in them. (The first product: what slow
+/// items take more than usual ones, of the busy time.)
 bool others_slow_them(const profile::OperatorProfile& op, const ServiceShape& shape,
                       const TailThresholds& thresholds) {
+  const double excess = shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
   const double waits_s = op.run_queue_wait_s.value_or(0) + op.lock_wait_s.value_or(0);
-  return ratio(waits_s, op.busy_s) >= thresholds.waits * excess(shape);
+  return ratio(waits_s, op.busy_s) >= thresholds.waits * excess;
 }
 
 /// Without them, the wait is mostly gone; where that cannot be simulated, the time in them comes to most of it.

@@ -30,8 +30,7 @@ std::optional<Finding> judge_startup(const Case& facts) {
   const StartupThresholds& thresholds = facts.thresholds.startup;
   const double startup_s =
       profile.startup.first_batch_s + profile.startup.later_epochs_s + profile.sink.worker_start_wait_s;
-  if (facts.gate.state != Gate::State::kHealthy || startup_s < thresholds.least_s ||
-      startup_s < thresholds.of_run * profile.elapsed_s)
+  if (facts.gate.state != Gate::State::kHealthy || startup_s < thresholds.of_run * profile.elapsed_s)
     return std::nullopt;
   Finding finding;
   finding.headline = "start-up took longer than the training loop itself";

@@ -8,8 +8,6 @@ namespace {
 
 /// Reads of at most this size are small: a disk then serves requests, not bytes.
 constexpr double kSmallRead = 32 * 1024;
-/// Part of the bytes that came from storage above which the page cache was cold.
-constexpr double kCold = 0.5;
 /// Time that one page fault takes of a run, at least, where faults are the reason: a fast disk answers in this.
 constexpr double kFault_s = 50e-6;
 
@@ -53,7 +51,7 @@ std::string why(const Reads& reads, const std::string& place) {
   const double size = ratio(reads.bytes, reads.calls);
   if (reads.calls > 0 && size <= kSmallRead)
     return "small reads (" + memory_size(size) + " each on average)" + from;
-  if (reads.bytes > 0 && reads.from_storage >= kCold * reads.bytes)
+  if (reads.bytes > 0 && reads.from_storage >= kMostOf * reads.bytes)
     return "files that are not in the page cache (" + memory_size(reads.from_storage) + " of " +
            memory_size(reads.bytes) + " came from storage)" + from;
   return place.empty() ? "a slow disk or a network file system" : place;

@@ -7,9 +7,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// That the workers are the limit follows from the loop's wait alone.
-constexpr double kUnseenWorkers = 0.8;
-
 /// More workers change the bound phases only; the prediction is for the whole run.
 std::vector<Advice> advise_for_bound_part(const Case& facts) {
   const Intermittence& part = *facts.intermittent;
@@ -56,7 +53,7 @@ std::optional<Finding> own_workers_of(const Case& facts) {
   advice.from = static_cast<std::int64_t>(now);
   advice.to = static_cast<std::int64_t>(enough);
   finding.advice.push_back(std::move(advice));
-  finding.certainty = kUnseenWorkers;
+  finding.certainty = kEstimated;  // that the workers are the limit follows from the loop's wait alone
   return finding;
 }
 

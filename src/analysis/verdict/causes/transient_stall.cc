@@ -54,9 +54,7 @@ std::optional<Finding> judge_transient_stall(const Case& facts) {
   double lost_s = 0;
   for (std::size_t i = 0; i < stalls; ++i) lost_s += profile.sink.longest_waits[i].wait_s;
   // In a run that is healthy anyway, a hiccup is worth a word only where it costs something.
-  const StallThresholds& thresholds = facts.thresholds.stall;
-  if (facts.gate.state == Gate::State::kHealthy &&
-      (lost_s < thresholds.worth_share * profile.elapsed_s || lost_s < thresholds.worth_s))
+  if (facts.gate.state == Gate::State::kHealthy && lost_s < facts.thresholds.stall.worth_s)
     return std::nullopt;
   const double shortest_s = profile.sink.longest_waits[stalls - 1].wait_s;
   if (slow_items(facts, shortest_s) > kMaxStalls) return std::nullopt;

@@ -10,7 +10,6 @@ std::optional<Finding> judge_variance(const Case& facts) {
   if (segment == nullptr || segment->in_sink || facts.op().fidelity == profile::Fidelity::inclusive)
     return std::nullopt;
   const double cv = std::max(facts.spread_per_batch(), compute_cv(facts.profile.sink));
-  if (cv < facts.thresholds.rate.varies) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   const bool fast_enough = segment->demand_s <= facts.gate.own_compute_s;
@@ -32,7 +31,7 @@ std::optional<Finding> judge_variance(const Case& facts) {
     finding.evidence.figures["even_step_s"] = facts.interventions.even_s;
   }
   finding.advice = advise_capacity(facts.predictor, facts.candidate);
-  finding.certainty = 0.9;
+  if (!facts.interventions.known()) finding.certainty = kEstimated;
   return finding;
 }
 

@@ -62,6 +62,9 @@ struct Case {
   bool held_up_by(double share) const;
 };
 
+/// Factor of the confidence where a sign was estimated, or what it is about was not recorded or has not happened yet.
+inline constexpr double kEstimated = 0.75;
+
 /// What a cause says once its sign holds.
 struct Finding {
   std::string headline;  ///< "decode has too few workers"
