@@ -64,6 +64,18 @@ TEST(SharedResource, WorkersThatQueueForALockGetNoMoreOfThem) {
   EXPECT_TRUE(mentions(diagnosis, "41 % of its time acquiring a lock"));
 }
 
+TEST(SharedResource, WorkersThatHardlyComputeQueueForALockAndJoinNoThreads) {
+  Profile profile = workers_behind_lock(0.41);
+  OperatorProfile& images = op_of_images(profile);
+  for (profile::WorkerProfile& worker : images.per_worker) {
+    worker.cpu_s = 0.01 * worker.busy_s;
+    worker.process_cpu_s = 0.02 * worker.busy_s;
+  }
+  EXPECT_EQ(diagnose(profile).cause, Cause::shared_resource);
+  for (profile::WorkerProfile& worker : images.per_worker) worker.process_cpu_s = 0.6 * worker.busy_s;
+  EXPECT_NE(diagnose(profile).cause, Cause::shared_resource);
+}
+
 TEST(SharedResource, ALockThatIsMostlyFreeOrHasOneWorkerIsNone) {
   EXPECT_EQ(diagnose(workers_behind_lock(0.05)).cause, Cause::too_few_workers);
   EXPECT_EQ(diagnose(workers_behind_lock(0.41, 1)).cause, Cause::too_few_workers);

@@ -275,7 +275,9 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const double at_best_s =
       step_with_cores(network, free_cores(profile.host, network.cores).yielded, then.mean.step_s);
   const double error = std::hypot(by_model, kNineInTen * then.spread, 0.5 * std::log(factor));
-  const double faster = std::hypot(error, 1 - ratio(at_best_s, then.mean.step_s));
+  const double yielded = ratio(at_best_s, then.mean.step_s);
+  prediction.yielded_s = prediction.step_s * yielded;
+  const double faster = std::hypot(error, 1 - yielded);
   prediction.low_s = prediction.step_s * (1 - std::min(kWidest, faster));
   prediction.high_s = prediction.step_s * (1 + std::min(kWidest, error));
   widen_for_shared_waits(profile, changes, prediction);

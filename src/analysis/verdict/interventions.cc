@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../read/numbers.h"
+#include "headrace/analysis/read/disturbance.h"
 #include "search.h"
 
 namespace headrace::analysis {
@@ -75,7 +76,7 @@ MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& in
   const Prediction as_is = predictor.predict({more});
   if (!as_is.known) return found;
   found.unchanged_s = interventions.as_is_s;
-  found.as_is_s = as_is.step_s;
+  found.as_is_s = has_neighbours(predictor.profile().host) ? as_is.yielded_s : as_is.step_s;
   found.without_lock_s =
       step_with(predictor, {more, {Change::Kind::kFreeThreaded, 0, 1, 1}}, interventions.as_is_s);
   found.with_cores_s = step_with(predictor, {more, {Change::Kind::kCores, 0, 1, 1}}, interventions.as_is_s);

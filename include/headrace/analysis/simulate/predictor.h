@@ -17,9 +17,10 @@ struct Prediction {
   double step_s = 0;
   double low_s = 0;
   double high_s = 0;
-  std::string limit;    ///< what sets the pace then: an operator's name, "sink", or "cpu"
-  bool known = false;   ///< false: abstains
-  std::string why_not;  ///< where it abstains, in plain words
+  std::string limit;     ///< what sets the pace then: an operator's name, "sink", or "cpu"
+  bool known = false;    ///< false: abstains
+  std::string why_not;   ///< where it abstains, in plain words
+  double yielded_s = 0;  ///< `step_s` if other processes gave way as far as the scheduler shares evenly
 };
 
 /// Made for one profile, which must outlive it.

@@ -11,8 +11,6 @@ namespace {
 
 /// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
-/// Share of its busy time (0.04 on idle cores, measured).
-constexpr double kWaitsForCore = 0.2;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kClearlyMoreCpu = 1.25;
 
@@ -29,20 +27,10 @@ int cpu_bottleneck(const Case& facts) {
   return clearly_more ? most_cpu : facts.candidate;
 }
 
-/// Simulated, more workers gain little, and much with more cores. Beside others, who would share them, or where nothing can be
-/// simulated: the cores are spent, and the operator computes. Others count as far as they take cores that this run waits for;
-/// where as many workers as cores wait for them, all of it counts.
+/// Where nothing can be simulated, this run uses the cores.
 bool lacks_cores(const Case& facts) {
-  const profile::Host& host = facts.profile.host;
-  if (facts.more.known() && !has_neighbours(host)) return facts.more.lack_cores();
-  const CpuThresholds& thresholds = facts.thresholds.cpu;
-  const profile::OperatorProfile& op = facts.op();
-  const bool all_wait = op.workers >= host.cores && core_wait_share(op) >= kWaitsForCore;
-  const double all_foreign = host.foreign_cpu_share.value_or(0);
-  const double foreign = all_wait ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
-  // Where waiting for a core was not recorded, a worker that shares its core looks as if it slept.
-  return *host.cpu_share + foreign >= thresholds.spent &&
-         (!op.run_queue_wait_s || cpu_bound_share(op) >= kMostlyComputes);
+  return facts.more.known() ? facts.more.lack_cores()
+                            : *facts.profile.host.cpu_share >= facts.thresholds.cpu.spent;
 }
 
 }  // namespace

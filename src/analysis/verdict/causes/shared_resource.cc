@@ -9,10 +9,10 @@ std::optional<Finding> judge_shared_resource(const Case& facts) {
   if (facts.candidate < 0 || facts.op().workers < 2) return std::nullopt;
   const double waits = lock_share(facts.op());
   if (waits < facts.thresholds.shared_lock.lock_share) return std::nullopt;
-  // A worker that joins threads of its own acquires a lock too, but none that the workers share.
-  if (worker_processes(facts.profile).elsewhere_share() >= facts.thresholds.oversubscribed.elsewhere_share)
-    return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
+  // A worker that joins threads of its own, which compute meanwhile, acquires a lock too, but none that the workers share.
+  const WorkerProcesses processes = worker_processes(facts.profile);
+  if (processes.cpu_s - processes.in_workers_s >= waits * op.busy_s) return std::nullopt;
   Finding finding;
   finding.headline = op.name + "'s workers queue for one lock";
   finding.evidence =
