@@ -3,8 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra python_folders <<<"$PY_DIRS"
+echo "clang-format: $# files"  # not their names
+.venv/bin/clang-format --dry-run -Werror "$@"
 set -x
-{ set +x; .venv/bin/clang-format --dry-run -Werror "$@"; set -x; } 2>/dev/null
 .venv/bin/ruff check "${python_folders[@]}"
 .venv/bin/ruff format --check "${python_folders[@]}"
 .venv/bin/mypy

@@ -31,7 +31,7 @@ struct MoreWorkers {
   static constexpr int kTimes = 4;
 
   double unchanged_s = 0;  ///< the simulated step of the unchanged run; 0: it could not be simulated
-  double as_is_s = 0;  ///< beside others that give way
+  double as_is_s = 0;      ///< beside others that give way
   double without_lock_s = 0;
   double with_cores_s = 0;
 
