@@ -111,4 +111,15 @@ std::string to_json(const analysis::Comparison& comparison, int indent) {
   return profile::dump_json(profile::JsonFieldWriter::object_of(comparison), indent);
 }
 
+std::string page_json(const analysis::Comparison& comparison) {
+  nlohmann::json page{{"comparison", profile::JsonFieldWriter::object_of(comparison)},
+                      {"headline", headline_of(comparison)},
+                      {"explanation", explanation(comparison)},
+                      {"remarks", remarks(comparison)},
+                      {"tables", nlohmann::json::array()}};
+  for (const ComparisonTable& part : tables(comparison))
+    page["tables"].push_back({{"title", part.title}, {"columns", part.columns}, {"rows", part.rows}});
+  return profile::dump_json(page, -1);
+}
+
 }  // namespace headrace::report

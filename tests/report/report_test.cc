@@ -9,8 +9,8 @@
 #include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/report/html.h"
 #include "headrace/report/json.h"
+#include "headrace/report/page.h"
 #include "headrace/report/text.h"
 #include "report/profiles.h"
 
@@ -69,9 +69,7 @@ TEST(Text, EveryRowOfAdviceKeepsItsSentence) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   // The page says the same limit for the same row.
-  const std::string page = to_html(profile, diagnosis, {});
-  EXPECT_NE(page.find("Then the limit is the CPU."), std::string::npos);
-  EXPECT_NE(page.find("hr.source(loader).prefetch(2)"), std::string::npos);
+  EXPECT_NE(page_json(profile, diagnosis).find("\"limits\":[\"the CPU\",\"read\""), std::string::npos);
   for (const std::string& line : lines_of(to_text(profile, diagnosis, {.width = 40}))) {
     EXPECT_LE(columns(line), 40u);
   }
