@@ -7,6 +7,7 @@
 
 #include "headrace/analysis/words.h"
 #include "printable.h"
+#include "sections.h"
 #include "table.h"
 #include "wording.h"
 
@@ -125,8 +126,7 @@ std::vector<std::string> budget_section(const profile::Profile& profile, std::si
       lines.push_back(padded(std::exchange(line, ""), at, false) + words);
   }
   for (const std::string& cure : cures) {
-    const std::vector<std::string> wrapped_cure = wrapped("do: " + shortened(cure, 600), width - 6);
-    for (const std::string& line : wrapped_cure) lines.push_back("    " + line);
+    add_sentence(lines, "    ", "do: " + shortened(cure, 600), width - 2);
   }
   return lines;
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "headrace/profile/history.h"
+#include "headrace/report/page.h"
 
 namespace headrace::report {
 
@@ -56,5 +58,9 @@ struct BusyOperator {
   double share = 0;
 };
 std::vector<BusyOperator> busy_operators(const LoopLanes& lanes, Span during);
+
+/// Rows of all of it, and close up around the longest calls; times are seconds since the first GetNext. Null
+/// where the history has no GetNext of this loader.
+nlohmann::json lanes_json(const profile::Profile& profile, const PageOptions& options);
 
 }  // namespace headrace::report

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "lane_rows.h"
-#include "page_parts.h"
 
 namespace headrace::report {
 

@@ -10,7 +10,7 @@
 #include "printable.h"
 #include "table.h"
 #include "wording.h"
-#include "worker_rows.h"
+#include "worker_states.h"
 
 namespace headrace::report {
 
@@ -97,9 +97,8 @@ Lines worker_section(const profile::Profile& profile, std::size_t width) {
                row.cpu_known && row.busy_s > 0 ? percent(std::min(1.0, row.cpu_s / row.busy_s)) : "-",
                row.shard});
   }
-  Lines lines = table.lines(width - 2);
-  for (std::string& line : lines) line.insert(0, 2, ' ');
-  lines.insert(lines.begin(), "WORKERS");
+  Lines lines{"WORKERS"};
+  add_table(lines, table, width);
   if (!between.empty()) lines.push_back(shortened(between, width));
   return lines;
 }
@@ -135,7 +134,10 @@ std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfil
     profile::QueueProfile sum;
     sum.name = group.name;
     sum.from = first.from;
+    sum.from_operators = first.from_operators;
     sum.to = first.to;
+    sum.to_operators = first.to_operators;
+    sum.to_sink = first.to_sink;
     sum.capacity = first.capacity;
     sum.unit = first.unit;
     sum.levels_per_bin = first.levels_per_bin;

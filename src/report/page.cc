@@ -2,21 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "autopilot.h"
 #include "budget.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/verdict/diagnosis_json.h"
-#include "headrace/analysis/words.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/rank_figures.h"
+#include "lane_rows.h"
 #include "loader_sections.h"
-#include "page_parts.h"
-#include "remote_wording.h"
-#include "shared_threads.h"
-#include "tokens.h"
+#include "part_sentences.h"
 #include "wording.h"
-#include "worker_rows.h"
+#include "worker_states.h"
 
 namespace headrace::report {
 
@@ -27,16 +23,6 @@ namespace {
 
 json states_of(double busy, double blocked_in, double blocked_out, double idle) {
   return {{"busy", busy}, {"blocked_in", blocked_in}, {"blocked_out", blocked_out}, {"idle", idle}};
-}
-
-json histograms_of(const Profile& profile) {
-  json queues = json::array();
-  for (const profile::QueueProfile& queue : folded(profile.queues)) {
-    queues.push_back(queue_json(queue));
-    queues.back()["occupancy"] = queue.occupancy;
-    queues.back()["levels_per_bin"] = queue.levels_per_bin;
-  }
-  return queues;
 }
 
 json groups_of(const Profile& profile) {
@@ -81,15 +67,19 @@ json budget_of(const Profile& profile) {
   return rows;
 }
 
-json rank_of(const profile::RankFigures& rank) {
-  return {{"rank", rank.rank},
-          {"steps", rank.steps},
-          {"step_s", rank.step_s},
-          {"compute_s", rank.compute_s},
-          {"wait_share", rank.wait_share},
-          {"starved_share", rank.starved_share},
-          {"demand_s", rank.demand_s},
-          {"operator", rank.op}};
+/// Queues of a kind as one, as the profile has them.
+json folded_json(const Profile& profile, std::size_t most_equal) {
+  Profile of_queues;
+  of_queues.queues = folded(profile.queues, most_equal);
+  return profile::to_json(of_queues)["queues"];
+}
+
+/// All ranks, this one behind the others.
+json ranks_json(const Profile& profile) {
+  Profile of_ranks;
+  of_ranks.ranks = profile.ranks;
+  of_ranks.ranks.push_back(profile::rank_figures(profile));
+  return profile::to_json(of_ranks)["ranks"];
 }
 
 /// Texts for each of a list.
@@ -113,17 +103,6 @@ json shown_of(const Profile& profile) {
 
 }  // namespace
 
-json queue_json(const profile::QueueProfile& queue) {
-  return {{"name", queue.name},
-          {"words", analysis::in_a_table(queue)},
-          {"from", queue.from},
-          {"to", limit_words(queue.to)},
-          {"capacity", queue.capacity},
-          {"mean", queue.mean},
-          {"empty_share", queue.empty_share},
-          {"full_share", queue.full_share}};
-}
-
 std::string page_json(const Profile& profile, const analysis::Diagnosis& recorded,
                       const PageOptions& options) {
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
@@ -142,8 +121,8 @@ std::string page_json(const Profile& profile, const analysis::Diagnosis& recorde
                                          {"advice", token_advice(*profile.tokens)}}
                                   : json(nullptr);
   page["step"] = step_sentence(analysis::step_trace(profile));
-  page["graph"] = graph_json(profile);
-  page["histograms"] = histograms_of(profile);
+  page["graph"] = folded_json(profile, 1);
+  page["histograms"] = folded_json(profile, 4);
   page["queue_groups"] = groups_of(profile);
   page["workers"] = workers_of(profile);
   page["ledger"] = words_of(profile.stall_ledger, ledger_words);
@@ -153,7 +132,7 @@ std::string page_json(const Profile& profile, const analysis::Diagnosis& recorde
   page["device_idle"] = profile.device ? device_idle_sentence(*profile.device, profile.rank) : "";
   page["device_causes"] =
       profile.device ? words_of(profile.device->causes, device_idle_words) : json::array();
-  page["rank"] = rank_of(profile::rank_figures(profile));
+  page["ranks"] = ranks_json(profile);
   page["handoff"] = handoff_sentence(profile);
   page["transfers"] = transfer_sentences(profile);
   page["requests"] = remote_sentences(profile);

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
+#include "part_sentences.h"
 #include "printable.h"
-#include "remote_wording.h"
-#include "shared_threads.h"
 #include "table.h"
 #include "wording.h"
+#include "worker_states.h"
 
 namespace headrace::report {
 
@@ -49,12 +50,15 @@ std::string bar(double share, std::size_t width) {
   return full == 0 && share > 0 ? "▏" : text;
 }
 
-Lines with_heading(const std::string& heading, const Table& table, std::size_t width) {
-  constexpr std::size_t kIndent = 2;
-  Lines lines = table.lines(width - kIndent);
-  for (std::string& line : lines) line.insert(0, kIndent, ' ');
-  lines.insert(lines.begin(), heading);
-  return lines;
+/// "and 3 more" below the rows of a list that are shown.
+void add_left_out(Lines& lines, std::size_t all, const std::string& noun = "") {
+  if (all > kMaxRows) lines.push_back("  and " + std::to_string(all - kMaxRows) + " more" + noun);
+}
+
+}  // namespace
+
+void add_table(Lines& lines, const Table& table, std::size_t width) {
+  for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
 }
 
 void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width) {
@@ -64,8 +68,6 @@ void add_sentence(Lines& lines, const std::string& first, const std::string& say
     lines.push_back((i == 0 ? first : std::string(indent, ' ')) + words[i]);
   }
 }
-
-}  // namespace
 
 std::string title_line(const profile::Profile& profile, std::size_t width) {
   const std::string rest = " · " + covered(profile);
@@ -163,7 +165,8 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
                                                 : "-",
        ""},
       "-");
-  Lines lines = with_heading("WHERE A BATCH GOES", table, width);
+  Lines lines{"WHERE A BATCH GOES"};
+  add_table(lines, table, width);
   if (shown < profile.operators.size()) {
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");
   }
@@ -190,11 +193,10 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
                levels(queue.occupancy), read ? percent(queue.empty_share) : "-",
                read ? percent(queue.full_share) : "-", read ? number(queue.mean, 1) : "-"});
   }
-  Lines lines = with_heading("QUEUES", table, width);
-  for (const profile::QueueProfile& queue : profile.queues) {
-    const std::string says = item_age_sentence(queue, profile.sink.step_s);
-    if (!says.empty()) add_sentence(lines, "  ", says, width);
-  }
+  Lines lines{"QUEUES"};
+  add_table(lines, table, width);
+  for (const profile::QueueProfile& queue : profile.queues)
+    add_sentence(lines, "  ", item_age_sentence(queue, profile.sink.step_s), width);
   return lines;
 }
 
@@ -213,7 +215,9 @@ Lines ledger_section(const profile::Profile& profile, std::size_t width) {
     if (!(rows[i].seconds > 0.002 * total)) continue;
     table.add({ledger_words(rows[i]), duration(rows[i].seconds / steps), bar(rows[i].seconds / total, 20)});
   }
-  return with_heading("THE WAIT, LEDGER", table, width);
+  Lines lines{"THE WAIT, LEDGER"};
+  add_table(lines, table, width);
+  return lines;
 }
 
 Lines device_section(const profile::Profile& profile, std::size_t width) {
@@ -223,10 +227,8 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
   for (const std::string& sentence : device_part_sentences(profile))
     add_sentence(lines, "  ", sentence, width);
   if (!(device.idle_s >= 0)) return lines.size() > 1 ? lines : Lines{};
-  for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
-    lines.push_back("  " + line);
-  const std::string steps = device_steps_sentence(profile);
-  if (!steps.empty()) add_sentence(lines, "  ", steps, width);
+  add_sentence(lines, "  ", device_idle_sentence(device, profile.rank), width);
+  add_sentence(lines, "  ", device_steps_sentence(profile), width);
   if (!(device.idle_s > 0)) return lines;
   Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
   for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {
@@ -235,7 +237,7 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
     table.add({device_idle_words(cause), duration(cause.idle_s),
                bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
   }
-  for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
+  add_table(lines, table, width);
   return lines;
 }
 
@@ -245,10 +247,9 @@ Lines opinion_section(const profile::Profile& profile, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kMaxRows, profile.second_opinions.size()); ++i) {
     const profile::SecondOpinion& each = profile.second_opinions[i];
     add_sentence(lines, "  ", shortened(each.tool + ", " + each.rule + ": " + each.says, 600), width);
-    if (!each.misled.empty()) add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
+    add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
   }
-  if (profile.second_opinions.size() > kMaxRows)
-    lines.push_back("  and " + std::to_string(profile.second_opinions.size() - kMaxRows) + " more");
+  add_left_out(lines, profile.second_opinions.size());
   return lines;
 }
 
@@ -259,10 +260,9 @@ Lines finding_section(const profile::Profile& profile, std::size_t width) {
     const profile::Finding& each = profile.findings[i];
     const std::string what = "  " + shortened(each.severity, 20) + ", " + shortened(each.kind, 60) + ": ";
     add_sentence(lines, what, shortened(each.says, 600), width);
-    if (!each.cure.empty()) add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
+    add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
   }
-  if (profile.findings.size() > kMaxRows)
-    lines.push_back("  and " + std::to_string(profile.findings.size() - kMaxRows) + " more");
+  add_left_out(lines, profile.findings.size());
   return lines;
 }
 
@@ -294,26 +294,35 @@ Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
 
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width) {
-  const std::string handoff = handoff_sentence(profile);
-  const std::vector<std::string> transfers = transfer_sentences(profile);
-  const std::vector<std::string> remote = remote_sentences(profile);
-  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && remote.empty() &&
-      profile.notes.empty())
-    return {};
-  constexpr std::size_t kRuleWidth = 10;
   Lines lines{"EVIDENCE"};
+  const auto say = [&](std::string_view name, const std::string& says) {
+    constexpr std::size_t kNameWidth = 10;
+    add_sentence(lines, "  " + padded(std::string(name), kNameWidth), says, width);
+  };
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
-    if (evidence.rule == analysis::Rule::cause) continue;  // it stands under the headline
-    add_sentence(lines, "  " + padded(std::string(name_of(evidence.rule)), kRuleWidth), evidence.says, width);
+    // A cause stands under the headline.
+    if (evidence.rule != analysis::Rule::cause) say(name_of(evidence.rule), evidence.says);
   }
-  if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
-  for (const std::string& transfer : transfers)
-    add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
-  for (const std::string& requests : remote)
-    add_sentence(lines, "  " + padded("requests", kRuleWidth), requests, width);
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) {
-    add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
-  }
+  say("hand-off", handoff_sentence(profile));
+  for (const std::string& transfer : transfer_sentences(profile)) say("transfer", transfer);
+  for (const std::string& requests : remote_sentences(profile)) say("requests", requests);
+  for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) say("note", profile.notes[i]);
+  return lines.size() > 1 ? lines : Lines{};
+}
+
+Lines autopilot_section(const profile::Profile& profile, std::size_t width) {
+  if (profile.autopilot.empty()) return {};
+  Lines lines{"SET WHILE IT TRAINED"};
+  for (std::size_t i = 0; i < std::min(kMaxRows, profile.autopilot.size()); ++i)
+    add_sentence(lines, "  ", shortened(change_sentence(profile.autopilot[i]), 400), width);
+  return lines;
+}
+
+Lines token_section(const profile::Profile& profile, std::size_t width) {
+  if (!profile.tokens) return {};
+  Lines lines{"TOKENS"};
+  for (const std::string& each : token_sentences(*profile.tokens)) add_sentence(lines, "  ", each, width);
+  for (const std::string& each : token_advice(*profile.tokens)) add_sentence(lines, "    do: ", each, width);
   return lines;
 }
 

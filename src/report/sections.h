@@ -7,10 +7,16 @@
 
 #include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/profile/profile.h"
+#include "table.h"
 
 namespace headrace::report {
 
 using Lines = std::vector<std::string>;
+
+/// Adds the table, indented.
+void add_table(Lines& lines, const Table& table, std::size_t width);
+/// Adds lines of `says` behind `first`, which the others are indented by; none of an empty sentence.
+void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width);
 
 /// One line: the loader, epochs, steps, time, rank.
 std::string title_line(const profile::Profile& profile, std::size_t width);
@@ -44,6 +50,12 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
 
 /// What is wrong with the data and the training; empty where nothing was found or nobody watched.
 Lines finding_section(const profile::Profile& profile, std::size_t width);
+
+/// Changes of parameters in the run; empty where nothing was set.
+Lines autopilot_section(const profile::Profile& profile, std::size_t width);
+
+/// Language data; empty for other data.
+Lines token_section(const profile::Profile& profile, std::size_t width);
 
 /// What will go wrong, beside the verdict.
 Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width);

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "autopilot.h"
 #include "budget.h"
 #include "loader_sections.h"
 #include "printable.h"
 #include "sections.h"
-#include "tokens.h"
 #include "wording.h"
 
 namespace headrace::report {

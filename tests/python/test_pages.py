@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace import _core
-from headrace.pages import plots, render
+from headrace.pages import graph, plots, render
 
 #: Elements that have no end tag.
 EMPTY = {"meta", "link", "input", "rect", "path", "br"}
@@ -339,19 +339,41 @@ def test_operators_stand_in_the_order_of_the_flow() -> None:
     assert 'class="ends"' not in page  # the place of every queue tells its ends
 
 
+def graph_of(profile: dict[str, Any]) -> str:
+    """Per stage: queues in front of it, "?" where its ends are not clear, then the operators of its boxes."""
+    page = document(profile)
+    found = graph.stages(page["profile"]["operators"], page["graph"])
+    return " | ".join(
+        " ".join(
+            [each["name"] + "?" * (not each["is_clear"]) for each in stage["queues"]]
+            + [str(box["operators"]) for box in stage["boxes"]]
+        )
+        for stage in found
+    )
+
+
 def test_branches_and_queues_that_lead_back_say_where_they_lead() -> None:
     profile = decode_limits()
+    assert graph_of(profile) == "[0] | raw [1] | decoded [2] | ready []"
     profile["operators"][1]["kind"] = "source"
     profile["queues"][0]["to"] = "batch"  # read and decode feed batch side by side
+    assert graph_of(profile) == "[0] [1] | raw? decoded? [2] | ready []"
     page = page_of(profile)
     assert "read → batch" in page
     assert "decode → batch" in page
-    assert page.count('class="stage"') == 3
     profile = decode_limits()
     profile["queues"].append({**profile["queues"][2], "name": "free buffers", "from": "batch", "to": "read"})
-    page = page_of(profile)
-    assert "batch → read" in page
-    assert page.count('class="stage"') == 4
+    assert graph_of(profile) == "free buffers? [0] | raw [1] | decoded [2] | ready []"
+    assert "batch → read" in page_of(profile)
+
+
+def test_a_sampler_stands_before_the_workers_that_take_its_indices() -> None:
+    profile = in_workers(4)
+    sampler = {**profile["operators"][0], "name": "Hard", "kind": "sampler", "segment": None, "in_sink": True}
+    profile["operators"].insert(0, sampler)
+    drawn_graph = graph_of(profile)
+    assert drawn_graph.startswith("[0] | ")
+    assert "index (4 queues) [1, 2, 3] | " in drawn_graph
 
 
 def in_workers(count: int) -> dict[str, Any]:

@@ -17,57 +17,6 @@ using profile::Profile;
 
 json page_of(const Profile& profile) { return json::parse(page_json(profile, analysis::diagnose(profile))); }
 
-/// Per stage: queues in front of it, then operators of its boxes.
-std::string drawn(const Profile& profile) {
-  std::string text;
-  const json page = page_of(profile);
-  for (const json& stage : page["graph"]) {
-    text += text.empty() ? "" : " | ";
-    for (const json& queue : stage["queues"]) {
-      text += queue["name"].get<std::string>() + (queue["is_clear"] ? "" : "?") + " ";
-    }
-    for (const json& box : stage["boxes"]) text += box["operators"].dump();
-  }
-  return text;
-}
-
-TEST(Page, OperatorsStandInTheOrderOfTheFlow) {
-  EXPECT_EQ(drawn(decode_limits()), "[0] | raw [1] | decoded [2] | ready []");
-}
-
-TEST(Page, BranchesSayWhereTheirQueuesLead) {
-  Profile profile = decode_limits();
-  profile.operators[1].kind = "source";
-  profile.queues[0].to = "batch";  // read and decode feed batch side by side
-  profile.queues[0].to_operators = {2};
-  EXPECT_EQ(drawn(profile), "[0][1] | raw? decoded? [2] | ready []");
-}
-
-TEST(Page, QueuesThatLeadBackAreDrawn) {
-  Profile profile = decode_limits();
-  profile::QueueProfile back = profile.queues[2];
-  back.name = "free buffers";
-  back.from = "batch";
-  back.from_operators = {2};
-  back.to = "read";
-  back.to_operators = {0};
-  profile.queues.push_back(back);
-  EXPECT_EQ(drawn(profile), "free buffers? [0] | raw [1] | decoded [2] | ready []");
-}
-
-TEST(Page, SamplerStandsBeforeTheWorkersThatTakeItsIndices) {
-  Profile profile = in_workers(4);
-  profile::OperatorProfile sampler = profile.operators[0];
-  sampler.name = "HardExamples";
-  sampler.kind = "sampler";
-  sampler.segment = -1;
-  sampler.in_sink = true;
-  profile.operators.insert(profile.operators.begin(), sampler);
-  const std::string graph = drawn(profile);
-  EXPECT_TRUE(graph.starts_with("[0] | ")) << graph;
-  EXPECT_NE(graph.find("index (4 queues) [1,2,3] | "), std::string::npos) << graph;
-}
-
 TEST(Page, WorkerIsBusyInAnyOfItsOperators) {
   Profile profile = in_workers(2);
   for (std::size_t i = 0; i < 3; ++i) {

@@ -429,8 +429,8 @@ TEST(Text, WhatWasSetWhileItTrained) {
   const std::string text = text_of(profile);
   EXPECT_NE(
       text.find("SET WHILE IT TRAINED\n"
-                "  workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.28 to 0.31 times as long),\n"
-                "  predicted 9.80 ms\n"
+                "  workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.28 to 0.31 times as long), "
+                "predicted\n  9.80 ms\n"
                 "  workers 0 -> 4 (step 480): tried last, and not judged, predicted 9.80 ms\n"),
       std::string::npos)
       << text;

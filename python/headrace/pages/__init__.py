@@ -33,7 +33,7 @@ def markup(page: str) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
-    from headrace.pages import charts, plots, words
+    from headrace.pages import charts, graph, plots, words
 
     folder = Path(__file__).parent
 
@@ -47,7 +47,7 @@ def _environment() -> jinja2.Environment:
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder / "templates"),
-        bytecode_cache=Bytecode(str(folder / "__pycache__")),
+        bytecode_cache=Bytecode(str(folder / "__pycache__"), "template-%s.pyc"),
         autoescape=True,
         finalize=words.printable,
         trim_blocks=True,
@@ -55,7 +55,7 @@ def _environment() -> jinja2.Environment:
     )
     functions = {
         name: each
-        for module in (words, charts, plots)
+        for module in (words, charts, graph, plots)
         for name, each in vars(module).items()
         if callable(each) and each.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -209,35 +209,6 @@ def slow_items(operators: list[dict[str, Any]], most: int) -> list[tuple[Any, An
     return sorted(found, key=lambda each: -float(each[2]["wall_s"]))[:most]
 
 
-def shown_stages(graph: list[dict[str, Any]], here: int | None) -> list[dict[str, Any]]:
-    """The first ones, the last, and that of the bottleneck. here: its place among the operators."""
-    return [
-        stage
-        for at, stage in enumerate(graph)
-        if at + 1 < MAX_DRAWN
-        or at + 1 == len(graph)
-        or any(here in box["operators"] for box in stage["boxes"])
-    ]
-
-
-def shown_boxes(boxes: list[dict[str, Any]], here: int | None, most: int) -> list[dict[str, Any]]:
-    return [box for at, box in enumerate(boxes) if at < most or here in box["operators"]]
-
-
-def box_operators(
-    box: dict[str, Any], operators: list[dict[str, Any]], here: int | None, most: int
-) -> list[int]:
-    """Of many the bottleneck and those that take longest, in the order of the data flow."""
-    if len(box["operators"]) <= most:
-        return list(box["operators"])
-    by_time = sorted(box["operators"], key=lambda at: (at != here, -(operators[at]["demand_s"] or 0)))
-    return sorted(by_time[: most - 1])
-
-
-def most_workers(box: dict[str, Any], operators: list[dict[str, Any]]) -> int:
-    return int(max(operators[at]["workers"] for at in box["operators"]))
-
-
 def other_ranges(lanes: dict[str, Any]) -> list[tuple[str, float, float]]:
     """Word, begin and end of the ranges around the one that lanes show."""
     shown, end = lanes["picture"], lanes["end_s"]

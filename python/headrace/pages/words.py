@@ -116,6 +116,11 @@ def level(share: float | None) -> str:
     return f"l{min(4, int(5 * fraction(share)))}"
 
 
+def queue_words(queue: dict[str, Any]) -> str:
+    """In a table: the queues of a native pipeline have the names of the operators before them."""
+    return f"{queue['name']} ->" if queue["name"] and queue["name"] == queue["from"] else str(queue["name"])
+
+
 def level_words(queue: dict[str, Any]) -> str:
     """``0.4 of 8``."""
     mean = number(queue["mean"], 1)
