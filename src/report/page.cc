@@ -2,15 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "budget.h"
+#include "block.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/rank_figures.h"
 #include "lane_rows.h"
-#include "loader_sections.h"
-#include "part_sentences.h"
+#include "queue_groups.h"
 #include "wording.h"
 #include "worker_states.h"
 
@@ -53,20 +52,6 @@ json workers_of(const Profile& profile) {
   return workers;
 }
 
-json budget_of(const Profile& profile) {
-  json rows = json::array();
-  if (!is_worth_saying(profile.budget)) return rows;
-  for (const profile::BudgetPart* part : rows_of(profile.budget)) {
-    rows.push_back({{"part", part_words(*part)},
-                    {"place", place_words(*part)},
-                    {"cure", cure_words(*part)},
-                    {"training", is_training(*part)},
-                    {"seconds", part->seconds},
-                    {"share", part->share}});
-  }
-  return rows;
-}
-
 /// Queues of a kind as one, as the profile has them.
 json folded_json(const Profile& profile, std::size_t most_equal) {
   Profile of_queues;
@@ -80,14 +65,6 @@ json ranks_json(const Profile& profile) {
   of_ranks.ranks = profile.ranks;
   of_ranks.ranks.push_back(profile::rank_figures(profile));
   return profile::to_json(of_ranks)["ranks"];
-}
-
-/// Texts for each of a list.
-template <class List, class Words>
-json words_of(const List& list, Words&& words) {
-  json all = json::array();
-  for (const auto& each : list) all.push_back(words(each));
-  return all;
 }
 
 /// Without the lists that no page shows.
@@ -112,30 +89,27 @@ std::string page_json(const Profile& profile, const analysis::Diagnosis& recorde
   page["label"] = headline_label(diagnosis.kind);
   page["begins_with_a_name"] = begins_with_a_name(profile, diagnosis.summary);
   page["explanation"] = explanation(profile, diagnosis);
-  page["autopilot"] = words_of(profile.autopilot, change_sentence);
-  page["budget"] = budget_of(profile);
-  page["budget_leads"] = leads(profile.budget);
-  page["wall_s"] = wall_s(profile.budget);
+  page["budget_leads"] = budget_leads(profile);
   page["own_s"] = profile.sink.compute_s + device_lag_s(diagnosis);
-  page["tokens"] = profile.tokens ? json{{"says", token_sentences(*profile.tokens)},
-                                         {"advice", token_advice(*profile.tokens)}}
-                                  : json(nullptr);
   page["step"] = step_sentence(analysis::step_trace(profile));
   page["graph"] = folded_json(profile, 1);
   page["histograms"] = folded_json(profile, 4);
   page["queue_groups"] = groups_of(profile);
   page["workers"] = workers_of(profile);
-  page["ledger"] = words_of(profile.stall_ledger, ledger_words);
-  page["windows"] = words_of(diagnosis.windows, window_words);
-  page["device_parts"] = device_part_sentences(profile);
-  page["device_steps"] = device_steps_sentence(profile);
-  page["device_idle"] = profile.device ? device_idle_sentence(*profile.device, profile.rank) : "";
-  page["device_causes"] =
-      profile.device ? words_of(profile.device->causes, device_idle_words) : json::array();
+  page["windows"] = json::array();
+  for (const analysis::VerdictWindow& window : diagnosis.windows)
+    page["windows"].push_back(window_words(window));
+  page["blocks"] = {{"autopilot", json_of(autopilot_block(profile))},
+                    {"budget", json_of(budget_block(profile))},
+                    {"risks", json_of(risk_block(diagnosis))},
+                    {"findings", json_of(finding_block(profile))},
+                    {"tokens", json_of(token_block(profile))},
+                    {"ledger", json_of(ledger_block(profile, diagnosis))},
+                    {"device_steps", json_of(device_steps_block(profile))},
+                    {"device_idle", json_of(device_idle_block(profile))},
+                    {"evidence", json_of(evidence_block(profile, diagnosis))},
+                    {"opinions", json_of(opinion_block(profile))}};
   page["ranks"] = ranks_json(profile);
-  page["handoff"] = handoff_sentence(profile);
-  page["transfers"] = transfer_sentences(profile);
-  page["requests"] = remote_sentences(profile);
   page["lanes"] = lanes_json(profile, options);
   page["limits"] = json::array();
   for (std::size_t i = 0; i < diagnosis.advice.size(); ++i) {

@@ -1,15 +1,15 @@
 #include "sections.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
-#include "loader_sections.h"
-#include "part_sentences.h"
 #include "printable.h"
+#include "queue_groups.h"
 #include "table.h"
 #include "wording.h"
 #include "worker_states.h"
@@ -43,30 +43,15 @@ std::string levels(const std::vector<double>& occupancy) {
   return text;
 }
 
-std::string bar(double share, std::size_t width) {
-  std::string text;
-  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width) + 0.5);
-  for (std::size_t i = 0; i < full; ++i) text += "█";
-  return full == 0 && share > 0 ? "▏" : text;
-}
-
-/// "and 3 more" below the rows of a list that are shown.
-void add_left_out(Lines& lines, std::size_t all, const std::string& noun = "") {
-  if (all > kMaxRows) lines.push_back("  and " + std::to_string(all - kMaxRows) + " more" + noun);
-}
+/// As many rows as can be compared at a glance.
+constexpr std::size_t kMaxWorkers = 8;
+constexpr std::size_t kSlowestShown = 4;
+constexpr std::size_t kFastestShown = 2;
 
 }  // namespace
 
 void add_table(Lines& lines, const Table& table, std::size_t width) {
   for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
-}
-
-void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width) {
-  const std::size_t indent = columns(first);
-  const Lines words = wrapped(says, width - indent);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    lines.push_back((i == 0 ? first : std::string(indent, ' ')) + words[i]);
-  }
 }
 
 std::string title_line(const profile::Profile& profile, std::size_t width) {
@@ -176,6 +161,40 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
   return lines;
 }
 
+Lines worker_section(const profile::Profile& profile, std::size_t width) {
+  std::vector<WorkerRow> rows = worker_rows(profile);
+  if (rows.size() < 2) return {};
+  std::string between;
+  if (rows.size() > kMaxWorkers) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const WorkerRow& a, const WorkerRow& b) { return a.batch_s() > b.batch_s(); });
+    const auto first = rows.begin() + kSlowestShown;
+    const auto last = rows.end() - kFastestShown;
+    between = fmt::format("  {} more, {} to {} a batch", last - first, duration((last - 1)->batch_s()),
+                          duration(first->batch_s()));
+    rows.erase(first, last);
+  }
+  const bool sharded =
+      std::any_of(rows.begin(), rows.end(), [](const WorkerRow& row) { return !row.shard.empty(); });
+  Table table({{"", 9, false, true},
+               {"batches", 4, true, false},
+               {"a batch", 8, true, false},
+               {"busy", 7, true, false},
+               {"blocked", 5, true, false},
+               {"CPU", 3, true, false},
+               {sharded ? "part" : "", 2, false, false}});
+  for (const WorkerRow& row : rows) {
+    table.add({"worker " + std::to_string(row.id), number(row.batches, 0), duration(row.batch_s()),
+               percent(std::min(1.0, row.states.busy)), percent(row.states.blocked_out),
+               row.cpu_known && row.busy_s > 0 ? percent(std::min(1.0, row.cpu_s / row.busy_s)) : "-",
+               row.shard});
+  }
+  Lines lines{"WORKERS"};
+  add_table(lines, table, width);
+  if (!between.empty()) lines.push_back(shortened(between, width));
+  return lines;
+}
+
 Lines queue_section(const profile::Profile& profile, std::size_t width) {
   if (profile.queues.empty()) return {};
   Table table({{"", 9, false, true},
@@ -200,72 +219,6 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
   return lines;
 }
 
-Lines ledger_section(const profile::Profile& profile, std::size_t width) {
-  double total = 0;
-  for (const profile::LedgerRow& row : profile.stall_ledger)
-    total += std::isfinite(row.seconds) ? row.seconds : 0;
-  const double steps = static_cast<double>(profile.sink.getnext_wait.count);
-  if (!(total > 0) || steps == 0) return {};
-  Table table({{"", 9, false, true}, {"a step", 8, true, false}, {"", 2, false, false}});
-  std::vector<profile::LedgerRow> rows = profile.stall_ledger;
-  std::stable_sort(rows.begin(), rows.end(), [](const profile::LedgerRow& a, const profile::LedgerRow& b) {
-    return std::isfinite(a.seconds) && std::isfinite(b.seconds) && a.seconds > b.seconds;
-  });
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, rows.size()); ++i) {
-    if (!(rows[i].seconds > 0.002 * total)) continue;
-    table.add({ledger_words(rows[i]), duration(rows[i].seconds / steps), bar(rows[i].seconds / total, 20)});
-  }
-  Lines lines{"THE WAIT, LEDGER"};
-  add_table(lines, table, width);
-  return lines;
-}
-
-Lines device_section(const profile::Profile& profile, std::size_t width) {
-  if (!profile.device) return {};
-  const profile::DeviceProfile& device = *profile.device;
-  Lines lines{"THE DEVICE"};
-  for (const std::string& sentence : device_part_sentences(profile))
-    add_sentence(lines, "  ", sentence, width);
-  if (!(device.idle_s >= 0)) return lines.size() > 1 ? lines : Lines{};
-  add_sentence(lines, "  ", device_idle_sentence(device, profile.rank), width);
-  add_sentence(lines, "  ", device_steps_sentence(profile), width);
-  if (!(device.idle_s > 0)) return lines;
-  Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {
-    const profile::DeviceIdleCause& cause = device.causes[i];
-    if (!(cause.idle_s > 0.002 * device.idle_s)) continue;
-    table.add({device_idle_words(cause), duration(cause.idle_s),
-               bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
-  }
-  add_table(lines, table, width);
-  return lines;
-}
-
-Lines opinion_section(const profile::Profile& profile, std::size_t width) {
-  if (profile.second_opinions.empty()) return {};
-  Lines lines{"SECOND OPINIONS"};
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.second_opinions.size()); ++i) {
-    const profile::SecondOpinion& each = profile.second_opinions[i];
-    add_sentence(lines, "  ", shortened(each.tool + ", " + each.rule + ": " + each.says, 600), width);
-    add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
-  }
-  add_left_out(lines, profile.second_opinions.size());
-  return lines;
-}
-
-Lines finding_section(const profile::Profile& profile, std::size_t width) {
-  if (profile.findings.empty()) return {};
-  Lines lines{"FINDINGS IN DATA AND TRAINING"};
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.findings.size()); ++i) {
-    const profile::Finding& each = profile.findings[i];
-    const std::string what = "  " + shortened(each.severity, 20) + ", " + shortened(each.kind, 60) + ": ";
-    add_sentence(lines, what, shortened(each.says, 600), width);
-    add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
-  }
-  add_left_out(lines, profile.findings.size());
-  return lines;
-}
-
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   if (diagnosis.windows.empty()) return {};
   constexpr std::size_t kMaxWindows = 8;
@@ -278,51 +231,6 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   if (diagnosis.windows.size() > kMaxWindows) {
     lines.push_back("  and " + std::to_string(diagnosis.windows.size() - kMaxWindows) + " more changes");
   }
-  return lines;
-}
-
-Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
-  if (diagnosis.risks.empty()) return {};
-  constexpr std::size_t kNameWidth = 16;
-  Lines lines{"RISKS"};
-  for (const analysis::Risk& risk : diagnosis.risks) {
-    add_sentence(lines, "  " + padded(risk_words(risk.kind), kNameWidth), risk.says + ". " + risk.cure + ".",
-                 width);
-  }
-  return lines;
-}
-
-Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
-                       std::size_t width) {
-  Lines lines{"EVIDENCE"};
-  const auto say = [&](std::string_view name, const std::string& says) {
-    constexpr std::size_t kNameWidth = 10;
-    add_sentence(lines, "  " + padded(std::string(name), kNameWidth), says, width);
-  };
-  for (const analysis::Evidence& evidence : diagnosis.evidence) {
-    // A cause stands under the headline.
-    if (evidence.rule != analysis::Rule::cause) say(name_of(evidence.rule), evidence.says);
-  }
-  say("hand-off", handoff_sentence(profile));
-  for (const std::string& transfer : transfer_sentences(profile)) say("transfer", transfer);
-  for (const std::string& requests : remote_sentences(profile)) say("requests", requests);
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) say("note", profile.notes[i]);
-  return lines.size() > 1 ? lines : Lines{};
-}
-
-Lines autopilot_section(const profile::Profile& profile, std::size_t width) {
-  if (profile.autopilot.empty()) return {};
-  Lines lines{"SET WHILE IT TRAINED"};
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.autopilot.size()); ++i)
-    add_sentence(lines, "  ", shortened(change_sentence(profile.autopilot[i]), 400), width);
-  return lines;
-}
-
-Lines token_section(const profile::Profile& profile, std::size_t width) {
-  if (!profile.tokens) return {};
-  Lines lines{"TOKENS"};
-  for (const std::string& each : token_sentences(*profile.tokens)) add_sentence(lines, "  ", each, width);
-  for (const std::string& each : token_advice(*profile.tokens)) add_sentence(lines, "    do: ", each, width);
   return lines;
 }
 

@@ -620,7 +620,7 @@ def test_sections_of_what_few_runs_have() -> None:
         "&lt;lambda&gt; (train.py:3), 2 times",
         "up to 128 tokens",
         "&lt;workers&gt;  -&gt;  (step 0): put back",
-        "fault: constant_samples",
+        "fault, constant_samples",
         "batch[&#39;&lt;image&gt;&#39;] is 0. Look at it.",
         "says &lt;this&gt; Misled: it looked at averages.",
         "Forward begins with Conv",

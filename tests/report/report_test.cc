@@ -36,7 +36,7 @@ TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
   for (const char* part :
        {"train_loader · 2 epochs · 1001 steps · 40.0 s · rank 0", "INPUT-BOUND   decode has too few workers",
         "confidence 0.", "waited 30.0 ms of 40.0 ms", "DO THIS", "decode.workers 1 -> 4", "the training step",
-        "WHERE A BATCH GOES", "<- here", "QUEUES", "THE WAIT, LEDGER", "in decode", "EVIDENCE", "gate",
+        "WHERE A BATCH GOES", "<- here", "QUEUES", "WHAT THE WAIT WAS FOR", "in decode", "EVIDENCE", "gate",
         "queues", "demand", "machine"}) {
     const std::size_t at = text.find(part, before);
     ASSERT_NE(at, std::string::npos) << part << "\n" << text;
@@ -404,7 +404,7 @@ TEST(Text, TokensSayWhatIsPaddingAndWhatWouldSaveIt) {
   tokens.rank_imbalance = 0.23;
   tokens.savings = {{"pack", 0.74, "pack several sequences into rows of 512"}};
   const std::string text = text_of(profile);
-  EXPECT_NE(text.find("a batch has 1,024 tokens in 4,096 places: 75 % of what a step computes is padding"),
+  EXPECT_NE(text.find("A batch has 1,024 tokens in 4,096 places: 75 % of what a step computes is padding"),
             std::string::npos);
   EXPECT_NE(text.find("182,000 tokens"), std::string::npos);
   EXPECT_NE(text.find("  8 rows,"), std::string::npos);

@@ -1,4 +1,4 @@
-// What the text report says of a framework's loader with worker processes.
+// Queues that each worker of a loader has, as one.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,8 @@
 #include <vector>
 
 #include "headrace/profile/profile.h"
-#include "sections.h"
 
 namespace headrace::report {
-
-/// "workers=4, ordered=False": how the framework's loader is set, defaults left out; "" if nothing is
-/// known.
-std::string settings_line(const profile::Profile& profile, std::size_t width);
-
-/// One row per worker process, of many the slowest and the fastest; empty if there are fewer than two.
-Lines worker_section(const profile::Profile& profile, std::size_t width);
 
 /// Queues of one kind that every worker has (index[0], index[1], ...), more than `most_equal` of them, are
 /// one group under a name of its own; every other queue is one alone.
@@ -29,8 +21,5 @@ std::vector<QueueGroup> queue_groups(const std::vector<profile::QueueProfile>& q
 /// The groups as queues: shares and levels are means, counts and waits are sums.
 std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues,
                                           std::size_t most_equal = 4);
-
-/// What handing a batch over takes; "" if it was not recorded.
-std::string handoff_sentence(const profile::Profile& profile);
 
 }  // namespace headrace::report
