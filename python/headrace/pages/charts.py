@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from typing import Any
 
-from headrace.pages.words import counted, fraction, interval, level, percent, units
+from headrace.pages.words import counted, cut, duration, fraction, interval, level, number, percent, units
 
 #: More bars of a histogram are thinner than a pixel on a phone.
 _MAX_BARS = 32
@@ -14,6 +14,8 @@ _MAX_BARS = 32
 MAX_WINDOWS = 256
 #: Drawn at most; what is left out is counted.
 MAX_DRAWN = 64
+#: Columns of operators, and of queues, in the table of windows.
+_MAX_COLUMNS = 16
 #: Below this, in seconds, lanes show nothing: the history counts in microseconds.
 _SHORTEST_S = 1e-5
 
@@ -166,6 +168,34 @@ def mean_level(window: dict[str, Any], group: dict[str, Any]) -> float | None:
     if max(members) >= len(window["queues"]):
         return None
     return float(sum(window["queues"][at]["mean"] or 0 for at in members) / len(members))
+
+
+def window_table(profile: dict[str, Any], groups: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows of all windows, with columns of the first operators and queues."""
+    operators, groups = profile["operators"][:_MAX_COLUMNS], groups[:_MAX_COLUMNS]
+    titles = ["from, to", "#steps", "#waited", "#starved", "#computed", "#CPU of the run", "#CPU of others"]
+    titles += [f"#{cut(each['name'])} busy" for each in operators]
+    titles += [f"#{cut(each['name'])} level" for each in groups]
+    rows = []
+    for one in profile["windows"][:MAX_WINDOWS]:
+        busy = [each["busy_share"] for each in one["operators"][: len(operators)]]
+        busy += [None] * (len(operators) - len(busy))
+        shares = one["host"]["cpu_share"], one["host"]["foreign_cpu_share"]
+        rows.append(
+            [
+                interval(one["start_s"], one["end_s"]),
+                str(one["steps"]),
+                *map(duration, (one["wait_s"], one["starved_s"], one["compute_s"])),
+                *map(percent, (*shares, *busy)),
+                *(number(mean_level(one, group), 1) for group in groups),
+            ]
+        )
+    return titles, rows
+
+
+def cells_of(titles: list[str], row: list[Any]) -> list[tuple[bool, Any]]:
+    """Each cell, and whether it is of numbers."""
+    return [(title.startswith("#"), cell) for title, cell in zip(titles, row, strict=False)]
 
 
 def paths(pieces: list[tuple[str, Any, Any]]) -> list[tuple[str, str]]:
