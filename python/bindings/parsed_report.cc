@@ -3,6 +3,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+#include <optional>
+
 #include "crossing.h"
 #include "headrace/analysis/comparison/comparison.h"
 #include "headrace/analysis/read/plausible.h"
@@ -11,6 +14,7 @@
 #include "headrace/analysis/verdict/verdict.h"
 #include "headrace/analysis/what_if/curve.h"
 #include "headrace/analysis/what_if/what_if.h"
+#include "headrace/analysis/words.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
@@ -107,6 +111,16 @@ void add_parsed_report(PyObject* into) {
   using Released = py::call_guard<LockReleased>;
   using Shared = const std::shared_ptr<ParsedReport>&;
   auto module = py::reinterpret_borrow<py::module_>(into);
+  const auto add_words = [&](const char* name, auto words, const char* says) {
+    module.def(
+        name, [words](std::optional<double> figure) { return words(figure.value_or(-1)); }, py::arg("figure"),
+        says);
+  };
+  add_words("duration", analysis::duration, "Seconds as reports write them: \"36.8 ms\"; None: \"-\".");
+  add_words("memory_size", analysis::memory_size, "Bytes as reports write them: \"2.4 GB\"; None: \"-\".");
+  module.def(
+      "percent", [](std::optional<double> share) { return analysis::percent(share.value_or(HUGE_VAL)); },
+      py::arg("share"), "A share as reports write it: \"42 %\"; None: \"-\".");
   py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(
       module, "ParsedReport",
       "A profile with its diagnosis, read once. Immutable. Raises FormatError if the text is not a profile.")

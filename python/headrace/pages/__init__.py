@@ -59,6 +59,7 @@ def _environment() -> jinja2.Environment:
         for name, each in vars(module).items()
         if callable(each) and each.__module__ == module.__name__ and not name.startswith("_")
     }
+    functions |= {name: getattr(_core, name) for name in ("duration", "memory_size", "percent")}
     environment.filters.update(functions)
     environment.globals.update(functions, version=_core.__version__)
     return environment

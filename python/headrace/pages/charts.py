@@ -6,7 +6,8 @@ import math
 from itertools import groupby
 from typing import Any
 
-from headrace.pages.words import counted, cut, duration, fraction, interval, level, number, percent, units
+from headrace._core import duration, percent
+from headrace.pages.words import counted, cut, fraction, interval, level, number, units
 
 #: More bars of a histogram are thinner than a pixel on a phone.
 _MAX_BARS = 32

@@ -1,9 +1,11 @@
-"""Figures as a page writes them; in the words and with the digits of the text report."""
+"""Figures as a page writes them: those of the text report, and lengths of pictures."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+from headrace._core import duration
 
 
 def fraction(share: float | None) -> float:
@@ -11,45 +13,11 @@ def fraction(share: float | None) -> float:
     return min(1.0, max(0.0, share)) if share is not None and math.isfinite(share) else 0.0
 
 
-def duration(seconds: float | None) -> str:
-    """Three figures and a unit: ``850 us``, ``36.8 ms``; ``-`` where it is unknown."""
-    if seconds is None or not math.isfinite(seconds) or seconds < 0:
-        return "-"
-    if seconds < 1e-9:
-        return "0 ms"
-    if seconds < 0.9995e-3:
-        return f"{_three_figures(seconds * 1e6)} us"
-    if seconds < 0.9995:
-        return f"{_three_figures(seconds * 1e3)} ms"
-    return f"{_three_figures(seconds)} s" if seconds < 1e7 else "over a month"
-
-
-def _three_figures(value: float) -> str:
-    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
-
-
 def interval(low_s: float, high_s: float, between: str = " to ") -> str:
     """``36.5 to 40.4 ms``: the unit stands once where both have it."""
     low, high = duration(low_s), duration(high_s)
     figure, blank, unit = low.partition(" ")
     return f"{figure if high.endswith(blank + unit) else low}{between}{high}"
-
-
-def percent(share: float | None) -> str:
-    if share is None or not math.isfinite(share) or abs(share) > 1e4:
-        return "-"
-    value = share * 100
-    return f"{value:.{1 if 0.05 < value < 9.95 else 0}f} %"
-
-
-def memory_size(count: float | None) -> str:
-    if count is None or not math.isfinite(count) or count < 0:
-        return "-"
-    units = ["B", "kB", "MB", "GB", "TB"]
-    while count >= 999.5 and len(units) > 1:
-        count /= 1e3
-        del units[0]
-    return f"{count:.{1 if units[0] != 'B' and count < 9.95 else 0}f} {units[0]}"
 
 
 def batch_time(op: dict[str, Any]) -> str:
