@@ -14,12 +14,16 @@ class Curve:
     """A step against values of a parameter: values in equal steps across, seconds from 0 at the bottom."""
 
     def __init__(self, curve: Any, own_s: float | None, measured: list[tuple[int, float]]) -> None:
-        self.parameter, self.now, self.points = curve
+        self.parameter, self.now, points = str(curve[0]), int(curve[1]), curve[2]
+        self.points = [
+            (int(value), float(step_s), float(low_s), float(high_s), str(limit))
+            for value, step_s, low_s, high_s, limit in points
+        ]
+        known = [(int(value), float(step_s)) for value, step_s in measured]
+        self.measured = [each for each in known if math.isfinite(each[1]) and each[1] > 0][:MAX_DRAWN]
         self.own_s = max(own_s or 0.0, 0.0)
-        self.measured = [each for each in measured if math.isfinite(each[1]) and each[1] > 0][:MAX_DRAWN]
-        self.most_s = max(
-            [self.own_s, *(high for *_, high, _ in self.points), *(s for _, s in self.measured)]
-        )
+        times = [point[3] for point in self.points] + [step_s for _, step_s in self.measured]
+        self.most_s = max([self.own_s, *times])
         self.values = sorted({point[0] for point in self.points} | {value for value, _ in self.measured})
         self.is_drawn = bool(self.points) and 0 < self.most_s < math.inf
 

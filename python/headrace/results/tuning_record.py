@@ -38,7 +38,7 @@ class TuningRecord:
         try:
             record = cls(json.loads(read_file(path, _MAX_BYTES))["tuning"])
             record._content()  # whatever is missing is found here
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None
         return record
 
@@ -77,7 +77,7 @@ class TuningRecord:
             "square": plots.Square(points),
             "titles": _TITLES,
             "rows": [(point.label, *map(_cell, point[1:])) for point in points],
-            "remarks": self.found["notes"],
+            "remarks": [str(note) for note in self.found["notes"]],
         }
 
 
