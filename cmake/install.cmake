@@ -24,12 +24,9 @@ set(headrace_public_headers
   queues/reorder_buffer.h
   queues/spsc_queue.h  # the only one that includes another library: Boost
   queues/tbb_queue.h
-  report/cluster.h
-  report/html.h
   report/json.h
-  report/memory.h
+  report/page.h
   report/text.h
-  report/tuning.h
   timeline/device_profile.h
   timeline/merge.h
   timeline/trace_with_counters.h

@@ -9,8 +9,8 @@
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/report/html.h"
 #include "headrace/report/json.h"
+#include "headrace/report/page.h"
 #include "headrace/report/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const headrace::analysis::Diagnosis diagnosis = headrace::analysis::diagnose(profile);
   headrace::report::to_text(profile, diagnosis, {.width = 60});
-  headrace::report::to_html(profile, diagnosis);
+  headrace::report::page_json(profile, diagnosis);
   headrace::report::to_json(profile, diagnosis);
   // Every parameter the profile claims to have, at a value in its range and at one that is not.
   for (const headrace::analysis::Parameter& parameter : headrace::analysis::parameters_of(profile)) {

@@ -33,7 +33,7 @@
 #include "headrace/profile/segment_image.h"
 #include "headrace/profile/snapshot.h"
 #include "headrace/profile/stages.h"
-#include "headrace/report/html.h"
+#include "headrace/report/page.h"
 
 namespace {
 
@@ -275,7 +275,7 @@ void read(const std::string& path) {
   check(history);
   profile::Profile named;
   named.loader = "framework";
-  report::to_html(named, {}, {true, &history, 0.001, 0.5, "?"});
+  report::page_json(named, {}, {&history, 0.001, 0.5});
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
     profile::SegmentFigures::of(image, loader.index);
     const profile::Profile all = profile::read_profile(image, loader.index);

@@ -9,7 +9,7 @@ and inside analysis, from a profile to a verdict and to what its user asks:
 
 The rooms of the Python package stand on each other as well; imports inside functions count:
 
-    common < traces < mindspore_files < results < transport < record < watch < pipeline < loaders
+    common < pages < traces < mindspore_files < results < transport < record < watch < pipeline < loaders
     < {predict | compat} < {cluster | run} < export < {integrations | show}
 
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
@@ -43,6 +43,7 @@ ROOMS = ("read", "model", "simulate", "verdict", "what_if")
 #: the package are public names: everybody may use `errors` and the native module, nobody the others.
 PYTHON_ROOMS = (
     ("common",),
+    ("pages",),
     ("traces",),
     ("mindspore_files",),
     ("results",),

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "headrace/analysis/verdict/diagnose.h"
-#include "headrace/report/html.h"
 #include "headrace/report/json.h"
+#include "headrace/report/page.h"
 #include "headrace/report/text.h"
 #include "long_run.h"
 
@@ -48,14 +48,14 @@ void text(benchmark::State& state) {
   });
 }
 
-void html(benchmark::State& state) {
+void page(benchmark::State& state) {
   measure(state, [](const auto& profile, const auto& diagnosis) {
-    return headrace::report::to_html(profile, diagnosis);
+    return headrace::report::page_json(profile, diagnosis);
   });
 }
 
 BENCHMARK(json)->Name("report/json")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(text)->Name("report/text")->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(html)->Name("report/html")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(page)->Name("report/page")->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -19,7 +19,6 @@
 #include "headrace/analysis/cluster/links.h"
 #include "headrace/analysis/cluster/slow_ranks.h"
 #include "headrace/analysis/cluster/stages.h"
-#include "headrace/report/cluster.h"
 #include "headrace/trace/process_groups.h"
 
 namespace py = pybind11;
@@ -89,22 +88,6 @@ py::dict to_dict(const cluster::Link& link) {
 
 void add_cluster(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<report::ClusterTable>(module, "ClusterTable", "A table of the page of a job.")
-      .def(py::init<std::string, std::vector<std::string>, std::vector<std::vector<std::string>>>(),
-           py::arg("title"), py::arg("columns"), py::arg("rows"));
-  py::class_<report::ClusterPage>(module, "ClusterPage",
-                                  "The texts of the page of a job, as declared in report/cluster.h.")
-      .def(py::init<>())
-      .def_readwrite("title", &report::ClusterPage::title)
-      .def_readwrite("kind", &report::ClusterPage::kind)
-      .def_readwrite("is_bad", &report::ClusterPage::is_bad)
-      .def_readwrite("summary", &report::ClusterPage::summary)
-      .def_readwrite("why", &report::ClusterPage::why)
-      .def_readwrite("advice", &report::ClusterPage::advice)
-      .def_readwrite("columns", &report::ClusterPage::columns)
-      .def_readwrite("rows", &report::ClusterPage::rows)
-      .def_readwrite("tables", &report::ClusterPage::tables)
-      .def_readwrite("remarks", &report::ClusterPage::remarks);
   module.def(
       "link_text",
       [](const TraceSet set, const std::optional<trace::ascend::ProfileFolder>& profile,
@@ -193,17 +176,17 @@ void add_cluster(PyObject* into) {
       py::arg("ranks"), py::arg("steps"),
       "How late each rank is in each of the steps, rank by rank; NaN where it has no such step.");
   module.def(
-      "cluster_page",
-      [](const RankColumns& columns, const std::vector<std::int64_t>& worst, report::ClusterPage page) {
+      "heat_map",
+      [](const RankColumns& columns, const std::vector<std::int64_t>& only) {
         const std::vector<cluster::RankSteps> ranks = ranks_of(columns);
         const LockReleased released;
-        page.map = cluster::heat_map(ranks);
         cluster::HeatMapOptions options;
-        options.only = worst;
-        if (!worst.empty()) page.worst = cluster::heat_map(ranks, options);
-        return report::to_html(page);
+        options.only = only;
+        cluster::HeatMap map = cluster::heat_map(ranks, options);
+        return std::make_tuple(std::move(map.rows), std::move(map.columns), std::move(map.late_share));
       },
-      py::arg("ranks"), py::arg("worst"), py::arg("page"));
+      py::arg("ranks"), py::arg("only"),
+      "Rows, columns and lateness row by row, as declared in analysis/cluster/heat_map.h.");
 }
 
 }  // namespace headrace::python

@@ -175,7 +175,6 @@ void add_job(PyObject* module);
 void add_cluster(PyObject* module);
 /// Totals of running loops, exposed wait, stragglers.
 void add_live(PyObject* module);
-void add_tuning(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);

@@ -12,7 +12,6 @@
 
 #include "column_set.h"
 #include "crossing.h"
-#include "headrace/report/memory.h"
 
 namespace py = pybind11;
 
@@ -32,23 +31,6 @@ void add_memory_snapshot(PyObject* into) {
       .def_readonly("path", &Snapshot::path)
       .def_property_readonly("events", [](const Snapshot& snapshot) { return snapshot.events.count(); })
       .def_property_readonly("segments", [](const Snapshot& snapshot) { return snapshot.segments.size(); });
-  using report::MemoryLevels;
-  using Held = std::vector<std::vector<double>>;
-  py::class_<MemoryLevels>(
-      module, "MemoryLevels",
-      "Memory of a device at moments that follow each other, as declared in report/memory.h.")
-      .def(py::init<std::string, std::vector<std::string>, Held, std::string, std::string, std::string>(),
-           py::arg("title"), py::arg("places"), py::arg("held_bytes"), py::arg("highest"), py::arg("begins"),
-           py::arg("ends"));
-  module.def(
-      "memory_page",
-      [](std::string title, bool is_bad, std::vector<std::string> findings, std::vector<MemoryLevels> devices,
-         std::vector<report::ClusterTable> tables, std::vector<std::string> remarks) {
-        return report::to_html(report::MemoryPage{std::move(title), is_bad, std::move(findings),
-                                                  std::move(devices), std::move(tables), std::move(remarks)});
-      },
-      py::arg("title"), py::arg("is_bad"), py::arg("findings"), py::arg("devices"), py::arg("tables"),
-      py::arg("remarks"), py::call_guard<LockReleased>());
 }
 
 }  // namespace headrace::python

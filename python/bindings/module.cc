@@ -178,7 +178,6 @@ PYBIND11_MODULE(_core, module) {
   python::add_live(module.ptr());
   python::add_memory_snapshot(module.ptr());
   python::add_device_tables(module.ptr());
-  python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());
 }

@@ -3,6 +3,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+#include <optional>
+
 #include "crossing.h"
 #include "headrace/analysis/comparison/comparison.h"
 #include "headrace/analysis/read/plausible.h"
@@ -11,12 +14,13 @@
 #include "headrace/analysis/verdict/verdict.h"
 #include "headrace/analysis/what_if/curve.h"
 #include "headrace/analysis/what_if/what_if.h"
+#include "headrace/analysis/words.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/comparison.h"
-#include "headrace/report/html.h"
 #include "headrace/report/json.h"
+#include "headrace/report/page.h"
 #include "headrace/report/text.h"
 
 namespace py = pybind11;
@@ -36,9 +40,8 @@ class ParsedReport {
   }
   /// segment: of the same run, for what each worker did over time; "": without. One that cannot be read any
   /// more is left out: the page is about the profile.
-  std::string html(bool whole_page, const std::string& segment, double from_s, double to_s,
-                   const std::string& range_link) const {
-    report::HtmlOptions options{whole_page, nullptr, from_s, to_s, range_link, &curve()};
+  std::string page(const std::string& segment, double from_s, double to_s) const {
+    report::PageOptions options{nullptr, from_s, to_s};
     profile::History history;
     if (!segment.empty()) {
       try {
@@ -47,7 +50,7 @@ class ParsedReport {
       } catch (const Error&) {
       }
     }
-    return report::to_html(profile_, diagnosis(), options);
+    return report::page_json(profile_, diagnosis(), options);
   }
   std::string json(int indent) const { return report::to_json(profile_, diagnosis(), indent); }
   auto what_if(const std::vector<std::pair<std::string, std::string>>& assigned) const {
@@ -94,8 +97,8 @@ class ComparedReports {
       : comparison_(analysis::compare(profiles_of(a), profiles_of(b), name_a, name_b)) {}
 
   std::string text(int width, bool color) const { return report::to_text(comparison_, {width, color}); }
-  std::string html(bool whole_page) const { return report::to_html(comparison_, whole_page); }
   std::string json(int indent) const { return report::to_json(comparison_, indent); }
+  std::string page() const { return report::page_json(comparison_); }
   std::string headline() const { return report::headline_of(comparison_); }
 
  private:
@@ -108,15 +111,25 @@ void add_parsed_report(PyObject* into) {
   using Released = py::call_guard<LockReleased>;
   using Shared = const std::shared_ptr<ParsedReport>&;
   auto module = py::reinterpret_borrow<py::module_>(into);
+  const auto add_words = [&](const char* name, auto words, const char* says) {
+    module.def(
+        name, [words](std::optional<double> figure) { return words(figure.value_or(-1)); }, py::arg("figure"),
+        says);
+  };
+  add_words("duration", analysis::duration, "Seconds as reports write them: \"36.8 ms\"; None: \"-\".");
+  add_words("memory_size", analysis::memory_size, "Bytes as reports write them: \"2.4 GB\"; None: \"-\".");
+  module.def(
+      "percent", [](std::optional<double> share) { return analysis::percent(share.value_or(HUGE_VAL)); },
+      py::arg("share"), "A share as reports write it: \"42 %\"; None: \"-\".");
   py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(
       module, "ParsedReport",
       "A profile with its diagnosis, read once. Immutable. Raises FormatError if the text is not a profile.")
       .def(py::init<const std::string&>(), py::arg("profile_text"), Released())
       .def("text", on_shared(&ParsedReport::text), py::arg("width"), py::arg("color"), Released())
-      .def("html", on_shared(&ParsedReport::html), py::arg("whole_page"), py::arg("segment") = "",
-           py::arg("from_s") = 0.0, py::arg("to_s") = 0.0, py::arg("range_link") = "", Released(),
-           "segment: of the run, for the lanes; range_link: the address to which \"from=1.5&to=2.5\" is "
-           "added.")
+      .def("page", on_shared(&ParsedReport::page), py::arg("segment") = "", py::arg("from_s") = 0.0,
+           py::arg("to_s") = 0.0, Released(),
+           "The JSON document of a page. segment: of the run, for the lanes in this range; (0, 0): the "
+           "newest steps.")
       .def("json", on_shared(&ParsedReport::json), py::arg("indent"), Released())
       .def(
           "verdict",
@@ -147,17 +160,14 @@ void add_parsed_report(PyObject* into) {
       .def("what_if", on_shared(&ParsedReport::what_if), py::arg("assigned"), Released(),
            "Whether it is known, the reason if not; step, low and high in seconds; the bottleneck.");
 
-  module.def("page_style", report::page_style,
-             "The style sheet of report pages, in its ``<style>`` elements.");
-
   py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports",
                                                                 "Two sides of parsed reports, compared once.")
       .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&, const std::string&,
                     const std::string&>(),
            py::arg("a"), py::arg("b"), py::arg("name_a") = "A", py::arg("name_b") = "B", Released())
       .def("text", on_shared(&ComparedReports::text), py::arg("width"), py::arg("color"), Released())
-      .def("html", on_shared(&ComparedReports::html), py::arg("whole_page") = true, Released())
       .def("headline", on_shared(&ComparedReports::headline), Released())
+      .def("page", on_shared(&ComparedReports::page), Released(), "The JSON document of a page.")
       .def("json", on_shared(&ComparedReports::json), py::arg("indent"), Released());
 }
 

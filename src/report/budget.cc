@@ -1,13 +1,13 @@
-#include "budget.h"
-
+// The wall clock of a run.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "block.h"
 #include "headrace/analysis/words.h"
-#include "printable.h"
-#include "table.h"
 #include "wording.h"
 
 namespace headrace::report {
@@ -23,7 +23,6 @@ namespace {
 constexpr double kLeastOutside = 0.1;
 constexpr double kLeastRow = 0.01;
 constexpr std::size_t kMostRows = 12;
-constexpr std::size_t kLongestPlace = 200;
 
 std::string word_of(std::string_view part) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"steps", "training steps"},
@@ -37,39 +36,9 @@ std::string word_of(std::string_view part) {
   return std::string(part);
 }
 
-}  // namespace
-
 bool is_training(const BudgetPart& part) { return part.part == "steps" || part.part == "waits"; }
 
-std::vector<const BudgetPart*> rows_of(const std::vector<BudgetPart>& budget) {
-  std::vector<const BudgetPart*> rows;
-  for (const BudgetPart& part : budget) {
-    if (std::isfinite(part.seconds) && part.share >= kLeastRow && rows.size() < kMostRows)
-      rows.push_back(&part);
-  }
-  return rows;
-}
-
-bool leads(const std::vector<BudgetPart>& budget) {
-  double training = 0;
-  double largest = 0;
-  for (const BudgetPart& part : budget) {
-    if (is_training(part))
-      training = std::max(training, part.seconds);
-    else if (part.times > 1)  // what a longer run has more of, too
-      largest = std::max(largest, part.seconds);
-  }
-  return largest > training;
-}
-
-bool is_worth_saying(const std::vector<BudgetPart>& budget) {
-  double outside = 0;
-  for (const BudgetPart& part : budget) outside += is_training(part) ? 0 : part.share;
-  return outside >= kLeastOutside;
-}
-
-std::string part_words(const BudgetPart& part) { return word_of(part.part); }
-
+/// Where, how often: "save (train.py:52), every 40 steps".
 std::string place_words(const BudgetPart& part) {
   std::vector<std::string> words;
   if (!part.function.empty()) words.push_back(part.function);
@@ -87,48 +56,50 @@ std::string place_words(const BudgetPart& part) {
   return joined;
 }
 
+/// "evaluate half as often (evaluate (train.py:41)): saves up to 1.90 s"; "" if nothing is to be done.
 std::string cure_words(const BudgetPart& part) {
   if (part.cure.empty()) return "";
   return part.cure + (part.saves_s ? ": saves up to " + duration(*part.saves_s) : "");
 }
 
-double wall_s(const std::vector<BudgetPart>& budget) {
-  double all = 0;
-  for (const BudgetPart& part : budget) all += std::isfinite(part.seconds) ? part.seconds : 0;
-  return all;
+}  // namespace
+
+bool budget_leads(const profile::Profile& profile) {
+  double training = 0;
+  double largest = 0;
+  for (const BudgetPart& part : profile.budget) {
+    if (is_training(part))
+      training = std::max(training, part.seconds);
+    else if (part.times > 1)  // what a longer run has more of, too
+      largest = std::max(largest, part.seconds);
+  }
+  return largest > training;
 }
 
-std::vector<std::string> budget_section(const profile::Profile& profile, std::size_t width) {
-  if (!is_worth_saying(profile.budget)) return {};
-  const double wall = wall_s(profile.budget);
-  Table table({{"", 9, false}, {"", 8}, {"", 7}});
-  std::vector<std::string> cures;
-  double rest = wall;
-  const std::vector<const BudgetPart*> rows = rows_of(profile.budget);
-  for (const BudgetPart* part : rows) {
-    rest -= part->seconds;
-    table.add({part_words(*part), duration(part->seconds), percent(part->share)});
-    if (std::string cure = cure_words(*part); !cure.empty()) cures.push_back(std::move(cure));
+Block budget_block(const profile::Profile& profile) {
+  double wall_s = 0;
+  double outside = 0;
+  for (const BudgetPart& part : profile.budget) {
+    wall_s += std::isfinite(part.seconds) ? part.seconds : 0;
+    outside += is_training(part) ? 0 : part.share;
   }
-  if (rest > kLeastRow * wall) table.add({"smaller parts", duration(rest), percent(rest / wall)});
-  std::vector<std::string> lines{"WHERE THE RUN'S " + duration(wall) + " WENT"};
-  const std::vector<std::string> cells = table.lines(width - 2);
-  std::size_t at = 0;
-  for (const std::string& cell : cells) at = std::max(at, columns(cell) + 4);
-  const bool beside = at <= width / 2;  // else a place has lines of its own
-  if (!beside) at = 4;
-  for (std::size_t i = 1; i < cells.size(); ++i) {
-    const std::string place = i <= rows.size() ? shortened(place_words(*rows[i - 1]), kLongestPlace) : "";
-    std::string line = "  " + cells[i];
-    if (!beside || place.empty()) lines.push_back(std::exchange(line, ""));
-    for (const std::string& words : wrapped(place, width - at))
-      lines.push_back(padded(std::exchange(line, ""), at, false) + words);
+  Block block{
+      .heading = "Where the run's " + duration(wall_s) + " went", .of = " of the run", .has_places = true};
+  if (!(outside >= kLeastOutside)) return block;
+  const auto add = [&](std::string name, std::string place, double seconds, double share, bool hot) {
+    block.rows.push_back(
+        {std::move(name), std::move(place), share, hot, {duration(seconds), percent(share)}});
+  };
+  double rest_s = wall_s;
+  for (const BudgetPart& part : profile.budget) {
+    if (!std::isfinite(part.seconds) || !(part.share >= kLeastRow) || block.rows.size() == kMostRows)
+      continue;
+    rest_s -= part.seconds;
+    add(word_of(part.part), place_words(part), part.seconds, part.share, !is_training(part));
+    if (std::string cure = cure_words(part); !cure.empty()) block.cures.push_back(std::move(cure));
   }
-  for (const std::string& cure : cures) {
-    const std::vector<std::string> wrapped_cure = wrapped("do: " + shortened(cure, 600), width - 6);
-    for (const std::string& line : wrapped_cure) lines.push_back("    " + line);
-  }
-  return lines;
+  if (rest_s > kLeastRow * wall_s) add("smaller parts", "", rest_s, rest_s / wall_s, false);
+  return block;
 }
 
 }  // namespace headrace::report

@@ -1,17 +1,18 @@
 #include "sections.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
-#include "loader_sections.h"
 #include "printable.h"
-#include "remote_wording.h"
-#include "shared_threads.h"
+#include "queue_groups.h"
 #include "table.h"
 #include "wording.h"
+#include "worker_states.h"
 
 namespace headrace::report {
 
@@ -42,30 +43,16 @@ std::string levels(const std::vector<double>& occupancy) {
   return text;
 }
 
-std::string bar(double share, std::size_t width) {
-  std::string text;
-  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width) + 0.5);
-  for (std::size_t i = 0; i < full; ++i) text += "█";
-  return full == 0 && share > 0 ? "▏" : text;
-}
-
-Lines with_heading(const std::string& heading, const Table& table, std::size_t width) {
-  constexpr std::size_t kIndent = 2;
-  Lines lines = table.lines(width - kIndent);
-  for (std::string& line : lines) line.insert(0, kIndent, ' ');
-  lines.insert(lines.begin(), heading);
-  return lines;
-}
-
-void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width) {
-  const std::size_t indent = columns(first);
-  const Lines words = wrapped(says, width - indent);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    lines.push_back((i == 0 ? first : std::string(indent, ' ')) + words[i]);
-  }
-}
+/// As many rows as can be compared at a glance.
+constexpr std::size_t kMaxWorkers = 8;
+constexpr std::size_t kSlowestShown = 4;
+constexpr std::size_t kFastestShown = 2;
 
 }  // namespace
+
+void add_table(Lines& lines, const Table& table, std::size_t width) {
+  for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
+}
 
 std::string title_line(const profile::Profile& profile, std::size_t width) {
   const std::string rest = " · " + covered(profile);
@@ -163,13 +150,48 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
                                                 : "-",
        ""},
       "-");
-  Lines lines = with_heading("WHERE A BATCH GOES", table, width);
+  Lines lines{"WHERE A BATCH GOES"};
+  add_table(lines, table, width);
   if (shown < profile.operators.size()) {
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");
   }
   const std::string parts = step_sentence(analysis::step_trace(profile));
   const bool said_below = profile.device && profile.device->idle_s < 0;
   if (!parts.empty() && !said_below) add_sentence(lines, "  a step: ", parts, width);
+  return lines;
+}
+
+Lines worker_section(const profile::Profile& profile, std::size_t width) {
+  std::vector<WorkerRow> rows = worker_rows(profile);
+  if (rows.size() < 2) return {};
+  std::string between;
+  if (rows.size() > kMaxWorkers) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const WorkerRow& a, const WorkerRow& b) { return a.batch_s() > b.batch_s(); });
+    const auto first = rows.begin() + kSlowestShown;
+    const auto last = rows.end() - kFastestShown;
+    between = fmt::format("  {} more, {} to {} a batch", last - first, duration((last - 1)->batch_s()),
+                          duration(first->batch_s()));
+    rows.erase(first, last);
+  }
+  const bool sharded =
+      std::any_of(rows.begin(), rows.end(), [](const WorkerRow& row) { return !row.shard.empty(); });
+  Table table({{"", 9, false, true},
+               {"batches", 4, true, false},
+               {"a batch", 8, true, false},
+               {"busy", 7, true, false},
+               {"blocked", 5, true, false},
+               {"CPU", 3, true, false},
+               {sharded ? "part" : "", 2, false, false}});
+  for (const WorkerRow& row : rows) {
+    table.add({"worker " + std::to_string(row.id), number(row.batches, 0), duration(row.batch_s()),
+               percent(std::min(1.0, row.states.busy)), percent(row.states.blocked_out),
+               row.cpu_known && row.busy_s > 0 ? percent(std::min(1.0, row.cpu_s / row.busy_s)) : "-",
+               row.shard});
+  }
+  Lines lines{"WORKERS"};
+  add_table(lines, table, width);
+  if (!between.empty()) lines.push_back(shortened(between, width));
   return lines;
 }
 
@@ -190,79 +212,10 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
                levels(queue.occupancy), read ? percent(queue.empty_share) : "-",
                read ? percent(queue.full_share) : "-", read ? number(queue.mean, 1) : "-"});
   }
-  Lines lines = with_heading("QUEUES", table, width);
-  for (const profile::QueueProfile& queue : profile.queues) {
-    const std::string says = item_age_sentence(queue, profile.sink.step_s);
-    if (!says.empty()) add_sentence(lines, "  ", says, width);
-  }
-  return lines;
-}
-
-Lines ledger_section(const profile::Profile& profile, std::size_t width) {
-  double total = 0;
-  for (const profile::LedgerRow& row : profile.stall_ledger)
-    total += std::isfinite(row.seconds) ? row.seconds : 0;
-  const double steps = static_cast<double>(profile.sink.getnext_wait.count);
-  if (!(total > 0) || steps == 0) return {};
-  Table table({{"", 9, false, true}, {"a step", 8, true, false}, {"", 2, false, false}});
-  std::vector<profile::LedgerRow> rows = profile.stall_ledger;
-  std::stable_sort(rows.begin(), rows.end(), [](const profile::LedgerRow& a, const profile::LedgerRow& b) {
-    return std::isfinite(a.seconds) && std::isfinite(b.seconds) && a.seconds > b.seconds;
-  });
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, rows.size()); ++i) {
-    if (!(rows[i].seconds > 0.002 * total)) continue;
-    table.add({ledger_words(rows[i]), duration(rows[i].seconds / steps), bar(rows[i].seconds / total, 20)});
-  }
-  return with_heading("THE WAIT, LEDGER", table, width);
-}
-
-Lines device_section(const profile::Profile& profile, std::size_t width) {
-  if (!profile.device) return {};
-  const profile::DeviceProfile& device = *profile.device;
-  Lines lines{"THE DEVICE"};
-  for (const std::string& sentence : device_part_sentences(profile))
-    add_sentence(lines, "  ", sentence, width);
-  if (!(device.idle_s >= 0)) return lines.size() > 1 ? lines : Lines{};
-  for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
-    lines.push_back("  " + line);
-  const std::string steps = device_steps_sentence(profile);
-  if (!steps.empty()) add_sentence(lines, "  ", steps, width);
-  if (!(device.idle_s > 0)) return lines;
-  Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {
-    const profile::DeviceIdleCause& cause = device.causes[i];
-    if (!(cause.idle_s > 0.002 * device.idle_s)) continue;
-    table.add({device_idle_words(cause), duration(cause.idle_s),
-               bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
-  }
-  for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
-  return lines;
-}
-
-Lines opinion_section(const profile::Profile& profile, std::size_t width) {
-  if (profile.second_opinions.empty()) return {};
-  Lines lines{"SECOND OPINIONS"};
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.second_opinions.size()); ++i) {
-    const profile::SecondOpinion& each = profile.second_opinions[i];
-    add_sentence(lines, "  ", shortened(each.tool + ", " + each.rule + ": " + each.says, 600), width);
-    if (!each.misled.empty()) add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
-  }
-  if (profile.second_opinions.size() > kMaxRows)
-    lines.push_back("  and " + std::to_string(profile.second_opinions.size() - kMaxRows) + " more");
-  return lines;
-}
-
-Lines finding_section(const profile::Profile& profile, std::size_t width) {
-  if (profile.findings.empty()) return {};
-  Lines lines{"FINDINGS IN DATA AND TRAINING"};
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.findings.size()); ++i) {
-    const profile::Finding& each = profile.findings[i];
-    const std::string what = "  " + shortened(each.severity, 20) + ", " + shortened(each.kind, 60) + ": ";
-    add_sentence(lines, what, shortened(each.says, 600), width);
-    if (!each.cure.empty()) add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
-  }
-  if (profile.findings.size() > kMaxRows)
-    lines.push_back("  and " + std::to_string(profile.findings.size() - kMaxRows) + " more");
+  Lines lines{"QUEUES"};
+  add_table(lines, table, width);
+  for (const profile::QueueProfile& queue : profile.queues)
+    add_sentence(lines, "  ", item_age_sentence(queue, profile.sink.step_s), width);
   return lines;
 }
 
@@ -277,42 +230,6 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   }
   if (diagnosis.windows.size() > kMaxWindows) {
     lines.push_back("  and " + std::to_string(diagnosis.windows.size() - kMaxWindows) + " more changes");
-  }
-  return lines;
-}
-
-Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
-  if (diagnosis.risks.empty()) return {};
-  constexpr std::size_t kNameWidth = 16;
-  Lines lines{"RISKS"};
-  for (const analysis::Risk& risk : diagnosis.risks) {
-    add_sentence(lines, "  " + padded(risk_words(risk.kind), kNameWidth), risk.says + ". " + risk.cure + ".",
-                 width);
-  }
-  return lines;
-}
-
-Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
-                       std::size_t width) {
-  const std::string handoff = handoff_sentence(profile);
-  const std::vector<std::string> transfers = transfer_sentences(profile);
-  const std::vector<std::string> remote = remote_sentences(profile);
-  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && remote.empty() &&
-      profile.notes.empty())
-    return {};
-  constexpr std::size_t kRuleWidth = 10;
-  Lines lines{"EVIDENCE"};
-  for (const analysis::Evidence& evidence : diagnosis.evidence) {
-    if (evidence.rule == analysis::Rule::cause) continue;  // it stands under the headline
-    add_sentence(lines, "  " + padded(std::string(name_of(evidence.rule)), kRuleWidth), evidence.says, width);
-  }
-  if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
-  for (const std::string& transfer : transfers)
-    add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
-  for (const std::string& requests : remote)
-    add_sentence(lines, "  " + padded("requests", kRuleWidth), requests, width);
-  for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) {
-    add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
   }
   return lines;
 }

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "autopilot.h"
-#include "budget.h"
-#include "loader_sections.h"
+#include "block.h"
 #include "printable.h"
 #include "sections.h"
-#include "tokens.h"
 #include "wording.h"
 
 namespace headrace::report {
@@ -81,15 +78,16 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
       text += toned(lines[i], headed && i == 0 ? Tone::kBold : Tone::kPlain, options.color) + "\n";
     }
   };
-  add(autopilot_section(profile, width), true);
-  const bool budget_first = leads(profile.budget);
-  if (budget_first) add(budget_section(profile, width), true);
+  const auto add_block = [&](const Block& block) { add(lines_of(block, width), true); };
+  add_block(autopilot_block(profile));
+  const bool budget_first = budget_leads(profile);
+  if (budget_first) add_block(budget_block(profile));
   add(verdict_section(profile, diagnosis, width, options.color), false);
   add(advice_section(profile, diagnosis, width), true);
-  if (!budget_first) add(budget_section(profile, width), true);
-  add(risk_section(diagnosis, width), true);
-  add(finding_section(profile, width), true);
-  add(token_section(profile, width), true);
+  if (!budget_first) add_block(budget_block(profile));
+  add_block(risk_block(diagnosis));
+  add_block(finding_block(profile));
+  add_block(token_block(profile));
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }
@@ -99,12 +97,13 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
                   [&](const profile::QueueProfile& queue) { return is_stale(queue, profile.sink.step_s); });
   if (!healthy || stale) add(queue_section(profile, width), true);
   if (!healthy) {
-    add(ledger_section(profile, width), true);
+    add_block(ledger_block(profile, diagnosis));
     add(window_section(diagnosis, width), true);
   }
-  add(device_section(profile, width), true);
-  add(evidence_section(profile, diagnosis, width), true);
-  add(opinion_section(profile, width), true);
+  add_block(device_steps_block(profile));
+  add_block(device_idle_block(profile));
+  add_block(evidence_block(profile, diagnosis));
+  add_block(opinion_block(profile));
   return text;
 }
 

@@ -61,30 +61,14 @@ std::string waited(const profile::SinkProfile& sink, const analysis::Diagnosis& 
   return text;
 }
 
-std::string transfer_sentence(const profile::OperatorProfile& op) {
-  if (!op.transfer || op.transfer->copies == 0) return "";
-  const profile::Transfer& transfer = *op.transfer;
-  const auto copies = static_cast<double>(transfer.copies);
-  std::string text = fmt::format("{} copies {} a batch", shortened(op.name, kLongestName),
-                                 memory_size(static_cast<double>(transfer.bytes) / copies));
-  if (transfer.bytes_per_s) text += fmt::format(" at {}/s", memory_size(*transfer.bytes_per_s));
-  if (transfer.pinned_share)
-    text += fmt::format(", {} of it from page-locked memory", percent(*transfer.pinned_share));
-  if (transfer.buffer_wait_s > 0)
-    text += fmt::format("; it waits {} a batch for a free buffer of the device",
-                        duration(transfer.buffer_wait_s / copies));
-  return text;
+/// As its user would write it; "" if the framework's own default, or no value, needs no word.
+std::string worth_saying(const profile::LoaderParameter& parameter) {
+  return parameter.value == parameter.usual ? "" : profile::as_written(parameter.value);
 }
 
 }  // namespace
 
 double device_lag_s(const analysis::Diagnosis& diagnosis) { return gate_figure(diagnosis, "device_lag_s"); }
-
-std::string risk_words(analysis::RiskKind kind) {
-  std::string words(name_of(kind));
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
 
 std::string headline_label(VerdictKind kind) {
   switch (kind) {
@@ -130,6 +114,17 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
   return text;
 }
 
+std::string settings_line(const profile::Profile& profile, std::size_t width) {
+  std::string text;
+  if (!profile.model) return text;
+  for (const profile::LoaderParameter& parameter : profile.model->parameters) {
+    const std::string value = worth_saying(parameter);
+    if (value.empty()) continue;
+    text += (text.empty() ? "" : ", ") + shortened(parameter.name, 40) + "=" + shortened(value, 40);
+  }
+  return shortened(text, width);
+}
+
 std::string covered(const profile::Profile& profile) {
   const auto counted = [](std::uint64_t count, const char* noun) {
     return fmt::format("{} {}{} · ", count, noun, count == 1 ? "" : "s");
@@ -138,36 +133,9 @@ std::string covered(const profile::Profile& profile) {
          fmt::format("{} · rank {}", duration(profile.elapsed_s), profile.rank);
 }
 
-std::string ledger_words(const profile::LedgerRow& row) {
-  const std::string& op = row.op;
-  switch (row.what.known().value_or(WaitReason::unknown)) {
-    case WaitReason::in_service:
-      return op.empty() ? "in service" : "in " + op;
-    case WaitReason::waiting_for_worker:
-      return "waiting for a worker" + (op.empty() ? "" : " of " + op);
-    case WaitReason::order:
-      return "blocked behind an older batch" + (op.empty() ? "" : " in " + op);
-    case WaitReason::handoff:
-      return "hand-off to the training loop";
-    case WaitReason::unknown:
-      break;
-  }
-  return row.what.text();
-}
-
 std::string window_words(const analysis::VerdictWindow& window) {
   if (window.op) return "waits for " + *window.op;
   return window.kind == VerdictKind::not_input_bound ? "does not wait" : "waits";
-}
-
-std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
-  constexpr std::size_t kMax = 8;
-  std::vector<std::string> sentences;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    std::string sentence = transfer_sentence(op);
-    if (!sentence.empty() && sentences.size() < kMax) sentences.push_back(std::move(sentence));
-  }
-  return sentences;
 }
 
 std::string step_sentence(const analysis::StepTrace& steps) {
@@ -195,60 +163,6 @@ std::string step_sentence(const analysis::StepTrace& steps) {
   return text;
 }
 
-std::string device_steps_sentence(const profile::Profile& profile) {
-  if (!profile.device) return "";
-  const analysis::StepTrace steps = analysis::step_trace(profile);
-  return steps.source == "device_trace" ? "" : "Parts of a step: " + shortened(steps.unknown, 400) + ".";
-}
-
-namespace {
-
-std::string gap_words(const profile::GapPart& part) {
-  switch (part.cause.known().value_or(profile::GapReason::unknown)) {
-    case profile::GapReason::processing:
-      return "waiting for data that was still being made";
-    case profile::GapReason::transmission:
-      return "waiting for data on its way to the device";
-    case profile::GapReason::getnext:
-      return "taking a batch that was there";
-    case profile::GapReason::unknown:
-      break;
-  }
-  return "the rest, such as launching the first operator";
-}
-
-}  // namespace
-
-std::vector<std::string> device_part_sentences(const profile::Profile& profile) {
-  std::vector<std::string> sentences;
-  if (!profile.device || profile.device->idle_s >= 0 || !profile.device->steps) return sentences;
-  const profile::DeviceSteps& steps = *profile.device->steps;
-  sentences.push_back("A step: " + step_sentence(analysis::step_trace(profile)) + ".");
-  std::string gap;
-  for (const profile::GapPart& part : steps.gap) {
-    gap += (gap.empty() ? "Of the gap: " : "; ") + duration(part.gap_s) + " " + gap_words(part);
-  }
-  if (!gap.empty()) sentences.push_back(gap + ".");
-  if (!steps.fp_point.empty() || !steps.bp_point.empty()) {
-    const auto named = [](const std::string& name) { return name.empty() ? "?" : shortened(name, 80); };
-    sentences.push_back("Forward begins with " + named(steps.fp_point) + ", backward ends with " +
-                        named(steps.bp_point) + ".");
-  }
-  std::vector<profile::StepSegment> longest = steps.segments;
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const auto& a, const auto& b) { return a.takes_s > b.takes_s; });
-  constexpr std::size_t kMax = 3;
-  std::string collectives;
-  for (std::size_t i = 0; i < std::min(kMax, longest.size()); ++i) {
-    collectives += (i == 0 ? "Longest of " + std::to_string(longest.size()) + " collectives: " : ", ") +
-                   shortened(longest[i].name, 60) + " " + duration(longest[i].takes_s) + " from " +
-                   duration(longest[i].start_s) + " on";
-  }
-  if (!collectives.empty()) sentences.push_back(collectives + ".");
-  for (const std::string& note : profile.device->step_notes) sentences.push_back(shortened(note, 200) + ".");
-  return sentences;
-}
-
 bool is_stale(const profile::QueueProfile& queue, double step_s) {
   return queue.to_sink && queue.item_age && step_s > 0 && queue.item_age->p50_s >= step_s;
 }
@@ -260,40 +174,6 @@ std::string item_age_sentence(const profile::QueueProfile& queue, double step_s)
                                  shortened(analysis::in_a_sentence(queue), kLongestName), duration(age.p50_s),
                                  duration(age.p90_s));
   if (is_stale(queue, step_s)) text += fmt::format(": {:.1f} steps", age.p50_s / step_s);
-  return text;
-}
-
-std::string device_idle_words(const profile::DeviceIdleCause& cause) {
-  switch (cause.cause.known().value_or(IdleReason::unknown)) {
-    case IdleReason::input:
-      return "waited for input";
-    case IdleReason::launch:
-      return "waited for the host to launch work";
-    case IdleReason::communication:
-      return "exposed communication";
-    case IdleReason::copy:
-      return "exposed copies";
-    case IdleReason::kernel_gap:
-      return "between two kernels";
-    case IdleReason::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-std::string device_idle_sentence(const profile::DeviceProfile& device, int rank) {
-  const double window = device.window_s > 0 ? device.window_s : 1;
-  std::string text = fmt::format("The device computed nothing for {} of {}.", percent(device.idle_s / window),
-                                 duration(device.window_s));
-  for (const profile::DeviceIdleCause& cause : device.causes) {
-    if (cause.cause == IdleReason::input && device.idle_s > 0)
-      text += fmt::format(" {} of that it waited for input.", percent(cause.idle_s / device.idle_s));
-  }
-  if (device.clock_error_s)
-    text +=
-        fmt::format(" The clocks of the run and the trace agree within {}.", duration(*device.clock_error_s));
-  if (device.waits_from == "trace") text += " The waits are taken from the trace itself.";
-  if (device.rank && *device.rank != rank) text += fmt::format(" The trace is of rank {}.", *device.rank);
   return text;
 }
 

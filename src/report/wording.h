@@ -14,20 +14,17 @@ namespace headrace::report {
 /// "INPUT-BOUND", for a diagnosis' kind.
 std::string headline_label(analysis::VerdictKind kind);
 
-/// "shared memory", "stuck worker": the name of a risk.
-std::string risk_words(analysis::RiskKind kind);
-
 /// Whether it begins with the name of an operator or queue, which stays as the user wrote it.
 bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence);
 
 /// Two or three sentences below the headline: what it costs, and why this operator.
 std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis);
 
+/// "workers=4, ordered=False": how the framework's loader is set, defaults left out; "" if that is unknown.
+std::string settings_line(const profile::Profile& profile, std::size_t width);
+
 /// "2 epochs · 782 steps · 49.3 s · rank 0".
 std::string covered(const profile::Profile& profile);
-
-/// "in decode", "blocked behind an older batch in decode": what the awaited batch was going through.
-std::string ledger_words(const profile::LedgerRow& row);
 
 /// "waits for decode", "does not wait": what another verdict of a stretch of time means.
 std::string window_words(const analysis::VerdictWindow& window);
@@ -35,16 +32,9 @@ std::string window_words(const analysis::VerdictWindow& window);
 /// Of the loop's wait in a step: the device still worked, so it cost nothing; 0 if the verdict knows of none.
 double device_lag_s(const analysis::Diagnosis& diagnosis);
 
-/// "to_device copies 64 MB a batch at 8.1 GB/s, 0 % of it from page-locked memory", for each operator that
-/// copies to a device (a screenful of them at most).
-std::vector<std::string> transfer_sentences(const profile::Profile& profile);
-
 /// "gap 26.4 ms, forward and backward 8.1 ms, tail 2.3 ms (hooks, the host's time)", of the average step;
 /// empty where only the loader could tell, which knows no more than the table says.
 std::string step_sentence(const analysis::StepTrace& steps);
-
-/// Why a device trace that is there does not tell the parts of a step; empty if it does, or is not there.
-std::string device_steps_sentence(const profile::Profile& profile);
 
 /// The training loop takes from it, and half of the items lie in it for a step or longer.
 bool is_stale(const profile::QueueProfile& queue, double step_s);
@@ -52,17 +42,6 @@ bool is_stale(const profile::QueueProfile& queue, double step_s);
 /// "an item lies in q for 320 ms (median; p90 380 ms) before training takes it: 8.1 steps"; empty where ages
 /// are unknown, and for queues that the training loop does not take from.
 std::string item_age_sentence(const profile::QueueProfile& queue, double step_s);
-
-/// "The device computed nothing for 40 % of 1.2 s. 31 % of that it waited for input." `rank`: the report's;
-/// another one's trace says so.
-std::string device_idle_sentence(const profile::DeviceProfile& device, int rank);
-
-/// What a device's steps were, where the trace has steps only: their parts, what the gap was spent on, the names
-/// of the points, the longest collectives. A sentence each.
-std::vector<std::string> device_part_sentences(const profile::Profile& profile);
-
-/// "waited for input": what a cause of idle time means.
-std::string device_idle_words(const profile::DeviceIdleCause& cause);
 
 /// What limits once advice `index` is followed, in words; "" if that is unknown.
 std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index);

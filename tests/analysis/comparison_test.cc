@@ -172,7 +172,7 @@ TEST(Comparison, TooFewStepsAreNotCompared) {
 TEST(Comparison, EmptyProfilesAreSaidToBe) {
   const Comparison comparison = compare_two(Profile{}, run_of(1));
   EXPECT_EQ(comparison.reason, "no complete step of A was recorded");
-  EXPECT_FALSE(report::to_html(comparison).empty());
+  EXPECT_FALSE(report::page_json(comparison).empty());
 }
 
 }  // namespace

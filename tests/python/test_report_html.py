@@ -118,7 +118,7 @@ def test_a_cell_is_the_page_in_a_frame() -> None:
     cell = report_of("bound")._repr_html_()
     page = re.fullmatch(r'<iframe srcdoc="([^"]*)" [^<>]*></iframe>', cell)
     assert page is not None
-    assert html.unescape(page[1]) == report_of("bound")._parsed.html(True)
+    assert html.unescape(page[1]) == report_of("bound")._html()
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -1,5 +1,6 @@
 """`tune`: tries what is predicted to gain, learns from what it measured, and never ends slower."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -297,6 +298,9 @@ def test_what_was_tried_is_a_page_and_a_file(tmp_path: Path) -> None:
         "[]",
         text.replace("measured_step_s", "x"),
         text.replace("null", '"x"', 1),
+        json.dumps({"tuning": {**record.found, "notes": 5}}),
+        json.dumps({"tuning": {**record.found, "curve": ["n", 1, [[1, 0.1, 0.1, "x", "map"]]]}}),
+        json.dumps({"tuning": {**record.found, "measured": [[math.inf, 0.1]]}}),
     ):
         (tmp_path / "damaged.json").write_text(damaged)
         with pytest.raises(hr.FormatError, match=r"damaged\.json: .* expected a file of"):

@@ -64,10 +64,11 @@ def test_command_says_the_wheels_version(wheel: Path, environment: Path, tmp_pat
     assert version in run(environment, "headrace", "--version", cwd=tmp_path)
 
 
-def test_the_scripts_of_the_viewer_are_in_it(wheel: Path) -> None:
+def test_scripts_and_templates_of_pages_are_in_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {f"headrace/show/view/static/{name}" for name in ("live.js", "idiomorph.min.js")} <= names
+    assert {f"headrace/pages/templates/{name}" for name in ("report.html.j2", "style.css")} <= names
 
 
 def test_wraps_an_iterable_with_the_libraries_it_carries(environment: Path, tmp_path: Path) -> None:

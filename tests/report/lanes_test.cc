@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
-#include "../../src/report/html/lane_rows.h"
+#include "../../src/report/lane_rows.h"
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/profile/layout.h"
-#include "headrace/report/html.h"
-#include "report/markup_reader.h"
+#include "headrace/report/page.h"
 #include "report/profiles.h"
 #include "support/times.h"
 
@@ -103,21 +103,24 @@ TEST(Lanes, NameTheLongestWaitsAndWhoWasBusy) {
   EXPECT_DOUBLE_EQ(busy[1].share, 1.0 / 8);
 }
 
-TEST(Lanes, AreOnThePageOfARunWithItsHistory) {
+TEST(Lanes, AreInThePageOfARunWithItsHistory) {
   profile::Profile profile = decode_limits();
   profile.loader = "images";
-  const analysis::Diagnosis diagnosis = analysis::diagnose(profile);
-  EXPECT_EQ(to_html(profile, diagnosis).find("Who did what"), std::string::npos);
+  const auto lanes_of_page = [&](const PageOptions& options) {
+    return nlohmann::json::parse(page_json(profile, analysis::diagnose(profile), options))["lanes"];
+  };
+  EXPECT_TRUE(lanes_of_page({}).is_null());
   const History history = two_workers();
-  const std::string page = to_html(profile, diagnosis, {true, &history});
-  EXPECT_EQ(read_markup(page).error, "");
-  EXPECT_NE(page.find("data-from=\"0.000000\" data-to=\"0.040000\""), std::string::npos);
-  EXPECT_NE(page.find("8.00 ms for batch 2, after 20.0 ms"), std::string::npos);
-  EXPECT_NE(page.find("Busy in that time: decode 100 %, read 12 %."), std::string::npos);
-  EXPECT_EQ(page.find("<a "), std::string::npos) << "nobody would answer";
-  const std::string served = to_html(profile, diagnosis, {false, &history, 0.01, 0.02, "/run/x?rank=0&"});
-  EXPECT_EQ(read_markup(served).error, "");
-  EXPECT_NE(served.find("href=\"/run/x?rank=0&amp;from=0.000000&amp;to=0.040000#lanes\""), std::string::npos);
+  const nlohmann::json lanes = lanes_of_page({&history});
+  EXPECT_NEAR(lanes["picture"]["from_s"].get<double>(), 0, 1e-9);
+  EXPECT_NEAR(lanes["picture"]["to_s"].get<double>(), 0.04, 1e-9);
+  const nlohmann::json& wait = lanes["waits"][0];
+  EXPECT_EQ(wait["batch"], 2);
+  EXPECT_NEAR(wait["begin_s"].get<double>(), 0.02, 1e-9);
+  EXPECT_NEAR(wait["end_s"].get<double>(), 0.028, 1e-9);
+  EXPECT_EQ(wait["busy"][0], nlohmann::json::array({"decode", 1.0}));
+  const nlohmann::json asked = lanes_of_page({&history, 0.01, 0.02});
+  EXPECT_NEAR(asked["picture"]["from_s"].get<double>(), 0.01, 1e-9);
 }
 
 TEST(Lanes, OfADamagedHistoryAreAPageAsWell) {
@@ -135,9 +138,8 @@ TEST(Lanes, OfADamagedHistoryAreAPageAsWell) {
   history.queues[0].samples = {{kFar, -1}, {0, std::nan("")}, {5, 1e300}};
   for (const auto& [from_s, to_s] :
        {std::pair{0.0, 0.0}, std::pair{std::nan(""), 1.0}, std::pair{5.0, 1.0}, std::pair{-1e300, 1e300}}) {
-    const std::string page = to_html(profile, diagnosis, {true, &history, from_s, to_s});
-    EXPECT_EQ(read_markup(page).error, "");
-    EXPECT_EQ(page.find("<script"), std::string::npos);
+    const std::string page = page_json(profile, diagnosis, {&history, from_s, to_s});
+    EXPECT_TRUE(nlohmann::json::parse(page)["lanes"]["picture"]["rows"].is_array());
   }
 }
 

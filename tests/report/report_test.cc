@@ -9,8 +9,8 @@
 #include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/report/html.h"
 #include "headrace/report/json.h"
+#include "headrace/report/page.h"
 #include "headrace/report/text.h"
 #include "report/profiles.h"
 
@@ -36,7 +36,7 @@ TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
   for (const char* part :
        {"train_loader · 2 epochs · 1001 steps · 40.0 s · rank 0", "INPUT-BOUND   decode has too few workers",
         "confidence 0.", "waited 30.0 ms of 40.0 ms", "DO THIS", "decode.workers 1 -> 4", "the training step",
-        "WHERE A BATCH GOES", "<- here", "QUEUES", "THE WAIT, LEDGER", "in decode", "EVIDENCE", "gate",
+        "WHERE A BATCH GOES", "<- here", "QUEUES", "WHAT THE WAIT WAS FOR", "in decode", "EVIDENCE", "gate",
         "queues", "demand", "machine"}) {
     const std::size_t at = text.find(part, before);
     ASSERT_NE(at, std::string::npos) << part << "\n" << text;
@@ -69,9 +69,7 @@ TEST(Text, EveryRowOfAdviceKeepsItsSentence) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   // The page says the same limit for the same row.
-  const std::string page = to_html(profile, diagnosis, {});
-  EXPECT_NE(page.find("Then the limit is the CPU."), std::string::npos);
-  EXPECT_NE(page.find("hr.source(loader).prefetch(2)"), std::string::npos);
+  EXPECT_NE(page_json(profile, diagnosis).find("\"limits\":[\"the CPU\",\"read\""), std::string::npos);
   for (const std::string& line : lines_of(to_text(profile, diagnosis, {.width = 40}))) {
     EXPECT_LE(columns(line), 40u);
   }
@@ -406,7 +404,7 @@ TEST(Text, TokensSayWhatIsPaddingAndWhatWouldSaveIt) {
   tokens.rank_imbalance = 0.23;
   tokens.savings = {{"pack", 0.74, "pack several sequences into rows of 512"}};
   const std::string text = text_of(profile);
-  EXPECT_NE(text.find("a batch has 1,024 tokens in 4,096 places: 75 % of what a step computes is padding"),
+  EXPECT_NE(text.find("A batch has 1,024 tokens in 4,096 places: 75 % of what a step computes is padding"),
             std::string::npos);
   EXPECT_NE(text.find("182,000 tokens"), std::string::npos);
   EXPECT_NE(text.find("  8 rows,"), std::string::npos);
@@ -431,8 +429,8 @@ TEST(Text, WhatWasSetWhileItTrained) {
   const std::string text = text_of(profile);
   EXPECT_NE(
       text.find("SET WHILE IT TRAINED\n"
-                "  workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.28 to 0.31 times as long),\n"
-                "  predicted 9.80 ms\n"
+                "  workers 0 -> 4 (step 480): kept, 34.6 ms -> 10.1 ms a step (0.28 to 0.31 times as long), "
+                "predicted\n  9.80 ms\n"
                 "  workers 0 -> 4 (step 480): tried last, and not judged, predicted 9.80 ms\n"),
       std::string::npos)
       << text;

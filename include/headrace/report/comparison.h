@@ -6,7 +6,6 @@
 #include <string>
 
 #include "headrace/analysis/comparison/comparison.h"
-#include "headrace/report/html.h"
 #include "headrace/report/text.h"
 
 namespace headrace::report {
@@ -14,13 +13,13 @@ namespace headrace::report {
 /// What changed, what it did to the step, then the figures. As `to_text` of a report; thread-safe, never fails.
 std::string to_text(const analysis::Comparison& comparison, TextOptions options = {});
 
-/// One page without script, as `to_html` of a report; not a whole one: what stands in its body.
-std::string to_html(const analysis::Comparison& comparison, bool whole_page = true);
-
 /// The members of `Comparison` by their names; an interval without an end has null there. `indent` < 0: one line.
 std::string to_json(const analysis::Comparison& comparison, int indent = 2);
 
-/// "B takes 12 % longer a step: 41.2 ms -> 46.1 ms"; what the text and the page begin with.
+/// What a page shows, for templates: headline, sentences, tables, and the figures of `to_json`.
+std::string page_json(const analysis::Comparison& comparison);
+
+/// "B takes 12 % longer a step: 41.2 ms -> 46.1 ms"; what the text begins with.
 std::string headline_of(const analysis::Comparison& comparison);
 
 }  // namespace headrace::report

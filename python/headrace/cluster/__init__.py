@@ -381,9 +381,9 @@ class Cluster(HasPage):
 
     def _page(self) -> str:
         """Verdict, heat map of ranks against steps, the latest ranks."""
-        from headrace.cluster._text import page_of, worst_of
+        from headrace.cluster._text import page_of
 
-        return _core.cluster_page(self._columns, worst_of(self), page_of(self))
+        return page_of(self)
 
     def timeline(
         self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any

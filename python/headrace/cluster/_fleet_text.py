@@ -6,8 +6,8 @@ import textwrap
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from headrace import _core
 from headrace.common.plain import plain
+from headrace.pages import render
 from headrace.traces.table_text import counted, title
 
 if TYPE_CHECKING:
@@ -60,7 +60,14 @@ def page_of(fleet: Fleet) -> str:
         _table("Jobs that lose most", fleet.jobs, _JOB_COLUMNS, _WORST),
     ]
     name = counted(len(fleet), "job")
-    return _core.memory_page(name, share >= _BAD_SHARE, [_headline(fleet)], [], tables, _remarks(fleet))
+    return render(
+        "job",
+        title=name,
+        is_bad=share >= _BAD_SHARE,
+        heading=_headline(fleet),
+        tables=tables,
+        remarks=_remarks(fleet),
+    )
 
 
 def _headline(fleet: Fleet) -> str:
@@ -87,13 +94,13 @@ def _remarks(fleet: Fleet) -> list[str]:
     return found + [f"note: {note}" for note in fleet.notes]
 
 
-def _table(heading: str, table: Table, names: Any, most: int | None) -> _core.ClusterTable:
+def _table(
+    heading: str, table: Table, names: Any, most: int | None
+) -> tuple[str, list[str], list[list[str]]]:
     shown = [name for name in names if name in table.columns]
     rows = [[_cell(name, row[name]) for name in shown] for row in islice(table.rows(), most)]
     words = ("job", "cause", "operator", "change")
-    return _core.ClusterTable(
-        heading, [title(name) if name in words else f"#{title(name)}" for name in shown], rows
-    )
+    return heading, [title(name) if name in words else f"#{title(name)}" for name in shown], rows
 
 
 def _cell(name: str, value: Any) -> str:

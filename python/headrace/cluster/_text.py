@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace import _core
 from headrace.cluster import _step_parts
+from headrace.pages import plots, render
 from headrace.traces.table_text import bandwidth, counted, figure, seconds, title
 
 if TYPE_CHECKING:
@@ -64,21 +65,15 @@ def text_of(cluster: Cluster, width: int) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def page_of(cluster: Cluster) -> _core.ClusterPage:
-    """These words for the page."""
+def page_of(cluster: Cluster) -> str:
+    """These words as a page."""
     diagnosis = cluster.diagnosis
-    page = _core.ClusterPage()
-    page.title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
     gain = f", the whole job {diagnosis.speedup:.2f} x as fast without" if diagnosis.gain_share > 0 else ""
-    page.kind = _TITLES[diagnosis.verdict] + gain
-    page.is_bad = diagnosis.verdict not in ("even", "undetermined")
     first, _, rest = diagnosis.summary.partition(". ")
-    page.summary = first.rstrip(".")
-    page.why = rest
-    page.advice = list(diagnosis.advice)
-    page.columns, page.rows = _cells(cluster.ranks, _MAX_ROWS)
-    page.tables = [
-        _core.ClusterTable(heading, *_cells(part, most))
+    heading = first.rstrip(".")
+    title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
+    tables = [
+        (heading, *_cells(part, most))
         for heading, part, most in (
             ("Stages", cluster.stages, _MAX_ROWS),
             *_what_if_table(cluster),
@@ -87,14 +82,36 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
         if len(part)
     ]
     left = [f"{len(cluster) - _MAX_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MAX_ROWS else []
-    page.remarks = [
-        *left,
-        *_distribution(cluster),
-        *_step_shares(cluster, 10_000),
-        *_absent(cluster, 10_000),
-        *cluster.notes,
-    ]
-    return page
+    return render(
+        "job",
+        title=title,
+        kind=_TITLES[diagnosis.verdict] + gain,
+        is_bad=diagnosis.verdict not in ("even", "undetermined"),
+        heading=heading,
+        why=[rest] if rest else [],
+        advice=diagnosis.advice,
+        maps=_maps(cluster),
+        tables=[*tables, ("Ranks", *_cells(cluster.ranks, _MAX_ROWS))],
+        remarks=[
+            *left,
+            *_distribution(cluster),
+            *_step_shares(cluster, 10_000),
+            *_absent(cluster, 10_000),
+            *cluster.notes,
+        ],
+    )
+
+
+def _maps(cluster: Cluster) -> list[tuple[str, plots.HeatMap]]:
+    """Ranks against steps: the latest ones, then all. Empty without common steps."""
+    every = _core.heat_map(cluster._columns, [])
+    rows = len(every[0])
+    found = [("All ranks", plots.HeatMap(every, min(16.0, max(3.0, 480 / (rows + 1)))))] if rows else []
+    worst = worst_of(cluster)
+    if worst and len(worst) < rows:
+        latest = plots.HeatMap(_core.heat_map(cluster._columns, worst), 16.0)
+        found.insert(0, ("The latest ranks, step by step", latest))
+    return found
 
 
 def _cells(table: Table, most: int) -> tuple[list[str], list[list[str]]]:

@@ -125,7 +125,14 @@ class Comparison(HasPage):
         return self._compared.text(int(width), bool(color))
 
     def _page(self) -> str:
-        return self._compared.html()
+        return self._html()
+
+    def _html(self, whole_page: bool = True) -> str:
+        import json
+
+        from headrace.pages import render
+
+        return render("comparison", whole_page, page=json.loads(self._compared.page()))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data."""

@@ -244,7 +244,25 @@ class Report(HasPage):
 
     def _page(self) -> str:
         """Its parts: docs/report.md."""
-        return self._parsed.html(True, self._segment())
+        return self._html(segment=self._segment())
+
+    def _html(
+        self,
+        whole_page: bool = True,
+        segment: str = "",
+        shown: tuple[float, float] = (0.0, 0.0),
+        range_link: str = "",
+    ) -> str:
+        """segment: of the run, for a lane per worker. shown: seconds since the first GetNext; (0, 0): the
+        newest steps. range_link: the address to which ``from=1.5&to=2.5`` is added for others.
+        """
+        import json
+
+        from headrace.pages import plots, render
+
+        page = json.loads(self._parsed.page(segment, *shown))
+        plot = plots.Curve(self._parsed.curve(), page["own_s"], [])
+        return render("report", whole_page, page=page, plot=plot, range_link=range_link)
 
     def _segment(self) -> str:
         """Where the segment is now; "" if there is none."""
@@ -319,7 +337,7 @@ class Report(HasPage):
         """The page for a notebook's cell, in its own frame, so styles do not mix."""
         import html
 
-        page = html.escape(self._parsed.html(True))
+        page = html.escape(self._html())
         # A short page whole; a long one scrolls in its frame, so that the next cell is not far away.
         fit = "this.style.height=Math.min(900,this.contentDocument.documentElement.scrollHeight+4)+'px'"
         return (

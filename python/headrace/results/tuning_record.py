@@ -7,9 +7,9 @@ import math
 import os
 from typing import Any
 
-from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.errors import FormatError
+from headrace.pages import plots, render
 from headrace.traces.table_text import seconds
 
 #: A search of a day has a tenth of it.
@@ -37,8 +37,8 @@ class TuningRecord:
         """Raises FormatError for a file that `Tuned.save` has not written."""
         try:
             record = cls(json.loads(read_file(path, _MAX_BYTES))["tuning"])
-            record.html(whole_page=False)  # whatever is missing is found here
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            record._content()  # whatever is missing is found here
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None
         return record
 
@@ -61,18 +61,24 @@ class TuningRecord:
 
     def html(self, whole_page: bool) -> str:
         """One page, or one ``<div>``."""
+        return render("tuning", whole_page, **self._content())
+
+    def _content(self) -> dict[str, Any]:
+        """What the page shows."""
         trials = self.found["trials"]
         points = [
-            _core.TuningPoint(trial["parameter"], *(_number(trial[name]) for name in _NUMBERS))
+            plots.Point(str(trial["parameter"]), *(_number(trial[name]) for name in _NUMBERS))
             for trial in trials
         ]
-        rows = [[str(trial["parameter"]), *(_cell(trial[name]) for name in _NUMBERS)] for trial in trials]
-        curve = self.found.get("curve") or NO_CURVE
-        measured = self.found.get("measured") or []
-        page = _core.TuningPage(
-            self.headline, self.about, points, _TITLES, rows, self.found["notes"], curve, measured
-        )
-        return page.html(whole_page)
+        return {
+            "headline": self.headline,
+            "about": self.about,
+            "plot": plots.Curve(self.found.get("curve") or NO_CURVE, None, self.found.get("measured") or []),
+            "square": plots.Square(points),
+            "titles": _TITLES,
+            "rows": [(point.label, *map(_cell, point[1:])) for point in points],
+            "remarks": [str(note) for note in self.found["notes"]],
+        }
 
 
 def assignments(settings: dict[str, Any]) -> str:
@@ -83,8 +89,8 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def _cell(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else seconds(value)
+def _cell(value: float) -> str:
+    return "-" if math.isnan(value) else seconds(value)
 
 
 def _without_nan(value: Any) -> Any:
