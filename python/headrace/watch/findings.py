@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
@@ -16,9 +16,10 @@ from headrace.common.plain import plain
 from headrace.results import process_files
 from headrace.results.figures import Finding
 from headrace.results.findings import Found
+from headrace.watch.rules import Hit, Rule
 
-#: More dataset indices than these are counted, not kept.
-MOST_SAMPLES = 1000
+#: Dataset indices of a finding that are kept.
+MAX_SAMPLES = 1000
 
 
 class Findings:
@@ -26,7 +27,10 @@ class Findings:
 
     def __init__(self, session: _core.Session) -> None:
         self._path = process_files.path_of("watch", session.run, session.rank, os.getpid())
+        #: By kind, loader and place; the last step that was counted, and whether the log has it.
         self._found: dict[tuple[str, str, str], Found] = {}
+        self._last_step: dict[tuple[str, str, str], int] = {}
+        self._logged: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
@@ -39,69 +43,34 @@ class Findings:
         #: Of loaders of one name that read different data: the name, by that of its findings.
         self.parts: dict[str, str] = {}
 
-    def add(self, kind: str, where: str, says: str, **more: Any) -> None:
-        """One more step in which ``kind`` holds at ``where``; the sentence of the first one stays.
+    def put(self, rule: Rule, hit: Hit, loader: str) -> Finding | None:
+        """``rule`` holds; see `Hit`. Returns the finding, if it is new.
 
-        The other parameters are those of `tell`.
+        loader: whose batches; "": of the run, shown with each of its loaders.
         """
-        self._tell(kind, where, says, keep=True, **more)
-
-    def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
-        """Replaces what was told of ``kind`` at ``where`` by what is known now.
-
-        loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
-        evidence, without a period. fault: False: it may be meant so, a note. step: the first one, from 0, in
-        that loader. samples: dataset indices. say: in the log, when it is new.
-        """
-        self._tell(kind, where, says, keep=False, **more)
-
-    def _tell(
-        self,
-        kind: str,
-        where: str,
-        says: str,
-        *,
-        keep: bool,
-        fault: bool,
-        cure: str,
-        loader: str = "",
-        step: int | None = None,
-        samples: Iterable[int] = (),
-        figures: dict[str, float] | None = None,
-        say: bool = True,
-    ) -> None:
-        listed = list(samples)[:MOST_SAMPLES]
+        loader = "" if hit.of_run else loader
+        key, steps = (rule.kind, loader, hit.where), list(hit.steps)
         with self._lock:
-            known = self._found.get((kind, loader, where))
-            if known is not None and keep:
-                known.finding.steps += 1
-                room = MOST_SAMPLES - len(known.finding.samples)
-                known.finding.samples += [one for one in listed if one not in known.finding.samples][:room]
-            else:
-                finding = Finding(
-                    kind=kind,
-                    severity="fault" if fault else "note",
-                    where=plain(where),
-                    first_step=step,
-                    steps=1,
-                    samples=listed,
-                    says=plain(says),
-                    figures={name: float(value) for name, value in (figures or {}).items()},
-                    cure=plain(cure),
-                )
-                self._found[kind, loader, where] = Found(finding, loader)
+            if not hit.says:
+                self._changed |= self._found.pop(key, None) is not None
+                return None
+            known, last = self._found.get(key), self._last_step.get(key, -1)
+            new = _finding(rule, hit, loader)
             self._changed = True
+            if known is None:
+                self._found[key] = Found(new, loader)
+            else:
+                _update(known.finding, new, sum(step > last for step in steps), keep=bool(steps))
+            self._last_step[key] = max([last, *steps])
+            logged = hit.logged and key not in self._logged
+            if logged:
+                self._logged.add(key)
+            finding = self._found[key].finding
         if known is None:
             self.write()  # the process may be killed by what it found
-            if say:
-                _say(finding)
-
-    def say(self, kind: str, where: str, loader: str) -> None:
-        """In the log, once."""
-        with self._lock:
-            found = self._found.get((kind, loader, where))
-        if found is not None:
-            _say(found.finding)
+        if logged:
+            warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
+        return finding if known is None else None
 
     def keep_samples(self, loader: str, indices: list[int]) -> None:
         """Dataset indices of the first epoch; see `samples_seen`."""
@@ -114,21 +83,6 @@ class Findings:
             self._random.append(states)
             self._changed = True
         self.write()
-
-    def replace(self, kind: str, where: str, loader: str, **changes: Any) -> None:
-        """What is known by now of something that was added: its sentence, its figures, its severity."""
-        with self._lock:
-            found = self._found.get((kind, loader, where))
-            if found is not None:
-                for name, value in changes.items():
-                    setattr(found.finding, name, value)
-                self._changed = True
-
-    def withdraw(self, kind: str, where: str, loader: str) -> None:
-        """It turned out to be none."""
-        with self._lock:
-            if self._found.pop((kind, loader, where), None) is not None:
-                self._changed = True
 
     def all(self, loader: str | None = None) -> list[Finding]:
         """Those of a loader and of the run; None: all."""
@@ -164,8 +118,34 @@ class Findings:
             warn_once(f"what was found in the data is not kept: {error}")
 
 
-def _say(finding: Finding) -> None:
-    warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
+def _finding(rule: Rule, hit: Hit, loader: str) -> Finding:
+    steps = list(hit.steps)
+    return Finding(
+        kind=rule.kind,
+        severity="fault" if hit.fault else "note",
+        where=plain(hit.where),
+        first_step=steps[0] if steps and hit.first is None else hit.first,
+        steps=max(1, len(steps)),
+        samples=list(dict.fromkeys(hit.samples))[:MAX_SAMPLES],
+        says=plain(f"{loader}: {hit.says}" if loader else hit.says),
+        figures={name: float(value) for name, value in hit.figures.items()},
+        cure=plain(hit.cure or rule.cure),
+    )
+
+
+def _update(known: Finding, new: Finding, steps: int, *, keep: bool) -> None:
+    """keep: the sentence of the first step stays, unless the severity is another one."""
+    if keep:
+        known.steps += steps
+        known.samples += [one for one in new.samples if one not in known.samples][
+            : MAX_SAMPLES - len(known.samples)
+        ]
+        known.figures = new.figures
+    if keep and known.severity == new.severity:
+        return
+    names = ("severity", "first_step", "says", "cure", *(() if keep else ("samples", "figures")))
+    for name in names:
+        setattr(known, name, getattr(new, name))
 
 
 _of_session: dict[tuple[_core.Session, int], Findings] = {}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from headrace.watch.batches import Taken
 from headrace.watch.datasets import file_of
 from headrace.watch.fields import array_of
-from headrace.watch.looked_at import Field
+from headrace.watch.rows import Field
 
 
 class BadRows(NamedTuple):
@@ -23,7 +23,7 @@ def bad_rows(taken: Taken | None) -> BadRows | None:
     """None: no batch is known, or what the program still holds of it is finite, or is on a device."""
     for name, value in taken.fields() if taken is not None else ():
         array = array_of(value)
-        field = None if array is None or not array.shape else Field(name, array)
+        field = None if array is None or not array.shape else Field(name, array, True)
         if taken is not None and field is not None and field.is_float and field.nonfinite_rows:
             return _said(taken, name, field.nonfinite_rows)
     return None

@@ -14,6 +14,7 @@ from headrace.record.session import open_session
 from headrace.results.figures import Finding
 from headrace.results.findings import worst_first
 from headrace.watch.findings import Findings, findings_of
+from headrace.watch.rules import Hit, Rule
 
 #: Places of one kind that are kept; a model has thousands of parameters.
 MAX_PLACES = 20
@@ -56,16 +57,19 @@ class Reporting:
         if key not in self._findings and sum(one == kind for one, _ in self._findings) >= MAX_PLACES:
             return
         findings = _current()
-        findings.add(
-            kind,
-            where,
-            says,
-            fault=fault,
-            cure=cure,
-            step=step,
-            samples=samples,
-            figures=figures,
-            say=self._on_hit == "say",
+        rule = Rule(kind, "tensors", iter, cure)
+        findings.put(
+            rule,
+            Hit(
+                where,
+                says,
+                [step],
+                fault,
+                samples=samples,
+                figures=figures or {},
+                logged=self._on_hit == "say",
+            ),
+            "",
         )
         if key in self._findings:
             if self._on_hit == "raise":  # whoever caught the first one may have gone on
@@ -78,8 +82,10 @@ class Reporting:
 
     def replace(self, kind: str, where: str, **changes: str) -> None:
         """More is known by now of what was found."""
-        if (kind, where) in self._findings:
-            _current().replace(kind, where, "", **changes)
+        known = self._findings.get((kind, where))
+        if known is not None:
+            hit = Hit(where, changes["says"], (), True, known.first_step, known.samples, known.figures)
+            _current().put(Rule(kind, "tensors", iter, changes["cure"]), hit, "")
 
     def again(self, kind: str, where: str, step: int) -> None:
         """One more step of what was found before; nothing if it was not."""
