@@ -1,4 +1,4 @@
-"""Write the tables of kinds in docs/watch.md from the rules.
+"""Write the tables of kinds in the docs, and the kinds that reports accept, from the rules.
 
 python tools/watch_kinds.py          # or `make figures`, after a change to a rule
 python tools/watch_kinds.py --check  # exit 1 where one of the files is out of date
@@ -13,8 +13,10 @@ from written import ROOT, write_or_check
 
 from headrace.watch import batches  # noqa: F401 - its rules are in the table once imported
 from headrace.watch.rules import RULES
+from headrace.watch.tensors import rules  # noqa: F401
 
-DOCS = {"docs/watch.md": ("fields", "epochs", "loop")}
+DOCS = {"docs/watch.md": ("fields", "epochs", "loop"), "docs/watch_tensors.md": ("tensors",)}
+KINDS = ROOT / "python/headrace/results/findings.py"
 TABLE = re.compile(r"(?<=\| kind \| what it is \| silent on \|\n\|---\|---\|---\|\n)(?:\|.*\n)*")
 
 
@@ -23,8 +25,15 @@ def with_table(page: str, needs: tuple[str, ...]) -> str:
     return TABLE.sub(lambda _: "".join(rows), page)
 
 
+def with_kinds(module: str) -> str:
+    """`ranks_overlap` is no rule: it is found between the files of ranks."""
+    head, rest = module.split("KINDS = frozenset(\n    (\n")
+    _, tail = rest.split("    )\n)\n", 1)
+    kinds = "".join(f'        "{kind}",\n' for kind in [*RULES, "ranks_overlap"])
+    return f"{head}KINDS = frozenset(\n    (\n{kinds}    )\n)\n{tail}"
+
+
 if __name__ == "__main__":
-    wanted = {
-        ROOT / name: with_table((ROOT / name).read_text("utf-8"), needs) for name, needs in DOCS.items()
-    }
-    sys.exit(write_or_check(wanted))
+    pages = {ROOT / name: needs for name, needs in DOCS.items()}
+    wanted = {path: with_table(path.read_text("utf-8"), pages[path]) for path in pages}
+    sys.exit(write_or_check({**wanted, KINDS: with_kinds(KINDS.read_text("utf-8"))}))

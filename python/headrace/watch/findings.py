@@ -44,7 +44,7 @@ class Findings:
         self.parts: dict[str, str] = {}
 
     def put(self, rule: Rule, hit: Hit, loader: str) -> Finding | None:
-        """``rule`` holds; see `Hit`. Returns the finding, if it is new.
+        """``rule`` holds; see `Hit`. Returns what is known now; None: it turned out to be none.
 
         loader: whose batches; "": of the run, shown with each of its loaders.
         """
@@ -60,7 +60,8 @@ class Findings:
             if known is None:
                 self._found[key] = Found(new, loader)
             else:
-                _update(known.finding, new, sum(step > last for step in steps), keep=bool(steps))
+                first = known.finding.steps if hit.newest else sum(step <= last for step in steps)
+                _update(known.finding, new, len(steps) - first, keep=bool(steps) and not hit.newest)
             self._last_step[key] = max([last, *steps])
             logged = hit.logged and key not in self._logged
             if logged:
@@ -70,7 +71,7 @@ class Findings:
             self.write()  # the process may be killed by what it found
         if logged:
             warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
-        return finding if known is None else None
+        return finding
 
     def keep_samples(self, loader: str, indices: list[int]) -> None:
         """Dataset indices of the first epoch; see `samples_seen`."""
@@ -135,11 +136,10 @@ def _finding(rule: Rule, hit: Hit, loader: str) -> Finding:
 
 def _update(known: Finding, new: Finding, steps: int, *, keep: bool) -> None:
     """keep: the sentence of the first step stays, unless the severity is another one."""
+    known.steps += steps
     if keep:
-        known.steps += steps
-        known.samples += [one for one in new.samples if one not in known.samples][
-            : MAX_SAMPLES - len(known.samples)
-        ]
+        room = MAX_SAMPLES - len(known.samples)
+        known.samples += [one for one in new.samples if one not in known.samples][:room]
         known.figures = new.figures
     if keep and known.severity == new.severity:
         return

@@ -1,7 +1,7 @@
 """What a rule is, and the table of all rules: each is a function over rows of statistics.
 
-To add one, write a function like those of `field_rules` and `sample_rules`, and a test; the tables in
-docs/watch.md (`make figures`) follow from it.
+To add one, write a function like those of `field_rules`, `sample_rules` or `tensors.rules`, and a test;
+options and the tables in the docs (`make figures`) follow from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Hit(NamedTuple):
     where: str
     #: One sentence with the evidence, without a period; "": what was found before turned out to be none.
     says: str
-    #: Steps in which it holds; empty: it holds for the loop, and the sentence is replaced by the newest.
+    #: Steps in which it holds, among the rows that are kept; empty: it holds for the loop, and the newest
+    #: sentence replaces the one before.
     steps: Iterable[int] = ()
     #: False: a note, which may be meant so.
     fault: bool = True
@@ -31,6 +32,8 @@ class Hit(NamedTuple):
     cure: str = ""
     #: Whether the log names it, when it is new.
     logged: bool = True
+    #: `steps` are all of them, and the newest sentence replaces the one of the first.
+    newest: bool = False
     #: It belongs to the run, and is shown with each of its loaders.
     of_run: bool = False
 
