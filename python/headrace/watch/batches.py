@@ -16,7 +16,7 @@ from headrace.results.findings import documents_of
 from headrace.watch import field_rules, sample_rules  # noqa: F401 - they are in the table once imported
 from headrace.watch.datasets import Order, file_of, plain_index, weakly
 from headrace.watch.fields import fields_of
-from headrace.watch.findings import findings_of
+from headrace.watch.findings import JUDGED_EVERY_S, findings_of
 from headrace.watch.rows import Field, Row
 from headrace.watch.rules import RULES, Hit, Rule, rules_for
 from headrace.watch.samples import Epoch, LoopSamples
@@ -26,13 +26,9 @@ from headrace.watch.steps import LoopSteps, are_counted
 _SHARE = 0.003
 #: ... or, in short runs, seconds in all, spent evenly after the first part of them.
 _AT_FIRST_S, _IN_ALL_S, _SHARE_AT_FIRST = 0.3, 1.0, 0.1
-#: Seconds between two judgements.
-_JUDGED_EVERY_S = 2.0
 #: Loops that are watched at a time, the rows that each keeps (the first ones, the last ones), and how many
 #: samples the last ones have: 4 MB a loop.
 MAX_LOOPS, _MAX_FIRST, _MAX_LAST, _MAX_SAMPLES = 16, 16, 512, 1 << 14
-#: Epochs whose workers write where their random numbers begin.
-_RANDOM_EPOCHS = 3
 
 
 class Taken(NamedTuple):
@@ -78,7 +74,8 @@ def last_taken() -> Taken | None:
 class WatchedLoop:
     """The loops over one loader. Used by the thread that takes its batches."""
 
-    random_epochs = _RANDOM_EPOCHS
+    #: Epochs whose workers write where their random numbers begin, at most.
+    MAX_RANDOM_EPOCHS = 3
 
     def __init__(self, handle: _core.LoaderHandle, name: str | None = None) -> None:
         """name: of a part of the loader's batches; None: the loader's."""
@@ -244,7 +241,7 @@ class WatchedLoop:
         has_row = self._has_time(began)
         if has_row:
             self._add_row(batch, indices, worker)
-            if began - self._judged_at > _JUDGED_EVERY_S:
+            if began - self._judged_at > JUDGED_EVERY_S:
                 self._judged_at = began
                 self._findings.save()
         self._step += 1

@@ -10,6 +10,10 @@ from typing import Any
 
 from headrace.watch.rows import Field, Moments, Row
 from headrace.watch.rules import Hit, rule
+from headrace.watch.samples import CHANCE
+
+#: The largest byte: images are divided by it.
+_BYTE = 255
 
 Rows = Sequence[tuple[Row, Field]]
 
@@ -102,7 +106,6 @@ def scale(
     apart: float = 32.0,  # between the rows of two kinds: bytes beside shares, also dark ones
     together: float = 8.0,  # among the rows of one kind
     few: int = 3,
-    share: float = 0.02,
     channels: float = 50.0,  # a_channel: bytes beside shares
 ) -> Iterator[Hit]:
     """Samples of two scales side by side, bytes divided by 255 twice, a channel of another scale."""
@@ -115,7 +118,7 @@ def scale(
     sides = [side for side in (peaks[:at], peaks[at:]) if side]
     if (
         widest >= apart
-        and min(map(len, sides)) >= max(few, share * len(peaks))
+        and min(map(len, sides)) >= max(few, CHANCE * len(peaks))
         and all(side[-1 - len(side) // 20][0] <= together * side[len(side) // 20][0] for side in sides)
     ):
         low, high = (side[len(side) // 2][0] for side in sides)
@@ -132,7 +135,7 @@ def scale(
         )
     images = [one.all for _, one in data if one.is_image and one.is_float]
     low, high = min((one.min for one in images), default=-1.0), max((one.max for one in images), default=0.0)
-    if low >= 0 and 0.25 < 255 * high <= 1.01:
+    if low >= 0 and high > 0.25 / _BYTE and round(_BYTE * high, 2) <= 1:
         says = f"{where} stays between 0 and {high:.4f}: bytes that were divided by 255 twice"
         yield Hit(where, says, figures={"min": low, "max": high}, cure=_TWICE)
     last = next((one.channels for _, one in reversed(data) if one.is_float and 1 < len(one.channels) < 4), [])
@@ -143,7 +146,7 @@ def scale(
             f"the channels of {where} have other scales: they reach "
             + ", ".join(f"{peak:.3g}" for peak in reached),
             # Bytes beside shares; anything else may be what the sensor gives.
-            fault=100 <= max(reached) <= 256 and min(reached) <= 4,
+            fault=100 <= max(reached) <= _BYTE and min(reached) <= 4,
             figures={"low": min(reached), "high": max(reached)},
         )
 

@@ -20,6 +20,8 @@ from headrace.watch.rules import Hit, Rule
 
 #: Dataset indices of a finding that are kept.
 MAX_SAMPLES = 1000
+#: Seconds between two judgements, each of which writes what changed.
+JUDGED_EVERY_S = 2.0
 
 
 class Findings:

@@ -29,9 +29,10 @@ _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
 #: Larger batches are left alone: a look may take 100 us.
 _MOST_PLACES = 1 << 23
 #: Batches without tokens until a loader has none.
-_TRIES = 8
+_MAX_TRIES = 8
 _MOST_LENGTHS = 2048
 _MOST_STEPS = 512
+_MAX_WIDTHS = 64
 _SAVED_EVERY_S = 2.0
 
 
@@ -62,7 +63,7 @@ class _Loader:
 
     @property
     def has_none(self) -> bool:
-        return not self.batches and self._tries >= _TRIES
+        return not self.batches and self._tries >= _MAX_TRIES
 
     def look(self, batch: Any) -> bool:
         """Whether there are tokens in it."""
@@ -76,7 +77,7 @@ class _Loader:
         self.places += found.rows * found.width
         self.tokens += tokens
         self.longest = max(self.longest, *found.lengths, 0)
-        if len(self.widths) < 64:
+        if len(self.widths) < _MAX_WIDTHS:
             self.widths.add(found.width)
         handle = self._handle()
         if handle is not None and len(self.steps) < _MOST_STEPS:

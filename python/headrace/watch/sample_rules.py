@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from headrace.watch.datasets import classes_of
 from headrace.watch.rows import Field, Row
 from headrace.watch.rules import Hit, rule
-from headrace.watch.samples import Epoch
+from headrace.watch.samples import CHANCE, Epoch
 
 Rows = Sequence[tuple[Row, Field]]
 
@@ -22,8 +22,6 @@ _IGNORED = frozenset((-1, -100, 255))
 _MAX_CLASSES = 1000
 #: Fewer batches, or fewer labels of a batch, are alike by chance.
 _FEW = 8
-#: Fewer repeated samples than this share are those that fill up a batch.
-_CHANCE = 0.01
 
 
 class _Classes(NamedTuple):
@@ -165,7 +163,6 @@ def duplicates_in_epoch(
     epochs: Sequence[Epoch],
     *,
     stream: float = 0.05,  # a_stream_that_every_worker_reads_whole
-    within: float = 0.25,
 ) -> Iterator[Hit]:
     """A sample comes twice in an epoch; each worker reads the whole stream.
 
@@ -176,14 +173,14 @@ def duplicates_in_epoch(
         key=lambda one: one[0],
     )
     count = len(epoch.samples)
-    if count < 2 * _FEW or len(again) < max(2, _CHANCE * count):
+    if count < 2 * _FEW or len(again) < max(2, CHANCE * count):
         return
     first, says = again[0][1], f"{share:.0%} of an epoch's samples were there before in it"
     figures = {"share": share, "samples": count}
     if not epoch.by_index:
         # Where the data repeats itself, it does so in one worker, too.
         others = sum(is_other for _, _, is_other in again)
-        undivided = others > stream * count and len(again) - others < within * others
+        undivided = others > stream * count and 2 * (len(again) - others) < others
         yield Hit(
             "dataset",
             says + (f": each of the {loop.workers} workers reads all of the data" if undivided else ""),

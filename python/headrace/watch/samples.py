@@ -11,8 +11,8 @@ from headrace.watch.datasets import base_of, remove_when_gone
 _MAX_SAMPLES = 1 << 14
 #: Samples that are written for the comparison of ranks.
 _MAX_WRITTEN = 4096
-#: Fewer shared samples, or a smaller share, come by chance.
-_FEW, _CHANCE = 3, 0.01
+#: A smaller share comes by chance: samples that fill up a batch, or look alike.
+CHANCE = 0.01
 
 
 class Epoch:
@@ -72,7 +72,7 @@ class LoopSamples:
         for base, (_, indices) in self._indices.items():
             same |= indices & other._indices.get(base, (None, set()))[1]
         of = sum(len(indices) for _, indices in other._indices.values())
-        if len(same) >= max(_FEW, _CHANCE * of):
+        if len(same) >= max(3, CHANCE * of):
             return len(same), of, sorted(one for one in same if isinstance(one, int))
         count, of = len(self._contents & other._contents), len(other._contents)
-        return (count if count >= max(_FEW, _CHANCE * of) else 0), of, []
+        return (count if count >= max(3, CHANCE * of) else 0), of, []

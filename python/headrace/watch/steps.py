@@ -7,8 +7,6 @@ from typing import Any
 
 #: After so many batches without a step a loop is known to evaluate, though no other one has begun.
 _MANY = 16
-#: Of the batches of a loop that takes turns with another one, so many are followed by a step.
-_SHARE = 0.5
 
 
 class LoopSteps:
@@ -30,12 +28,12 @@ class LoopSteps:
         """The batch before a step is its own, or each step has one of its batches (two loaders, zipped)."""
         if self._direct > 0:
             return True
-        return self._with_gradients > 0 and self._shared >= _SHARE * self._batches
+        return self._with_gradients > 0 and 2 * self._shared >= self._batches
 
     @property
     def evaluates(self) -> bool:
         """It took batches after an optimizer had stepped, which steps on none of them."""
-        return not self.trains and self._after_training and (self._left or self._batches >= _MANY)
+        return self.is_no_training and (self._left or self._batches >= _MANY)
 
     @property
     def is_no_training(self) -> bool:

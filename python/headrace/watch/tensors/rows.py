@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from collections import deque
@@ -26,13 +27,13 @@ class Row:
         self.step = step
         #: Updates of this optimizer before it.
         self.update = update
-        #: Losses of its backward passes, if they are finite.
+        #: Losses of its backward passes.
         self.losses: list[float] = []
-        #: Those of a training with one optimizer, and the labels of some of its batches.
-        self.loss: float | None = None
+        #: No other optimizer is watched; the labels of some batches of such a training.
+        self.is_alone = False
         self.labels: list[int] = []
-        #: The loss or a gradient is not finite.
-        self.is_bad = False
+        #: A gradient is not finite, and the loss is.
+        self.bad_gradient = False
         #: The 2-norm of all gradients; Inf: beyond float32, and each of them finite; None: not read.
         self.norm: float | None = None
         #: The parameter with the largest gradient.
@@ -44,12 +45,18 @@ class Row:
         self.zeros: list[Any] = []
         #: How many updates in a row were made without clearing the gradients.
         self.uncleared = 0
-        #: Before the first update: name, fan-in; root mean square, share of zeros, whether units are alike.
-        self.initial: list[tuple[str, int, list[float]]] = []
-        #: Parameter, fan-in; mean of |change| and of |weight| in this update.
-        self.changes: list[tuple[Any, int, list[float]]] = []
-        #: Name, units, and those of them that had no gradient in some updates.
-        self.dead: list[tuple[str, int, float]] = []
+        #: Before the first update, by name of a layer and fan-in: root mean square, share of zeros, whether
+        #: all units are alike.
+        self.initial: dict[tuple[str, int], list[float]] = {}
+        #: By parameter and fan-in: mean of |change| and of |weight| in this update.
+        self.changes: dict[tuple[Any, int], list[float]] = {}
+        #: By name of a layer and its units: those that had no gradient in some updates.
+        self.dead: dict[tuple[str, int], list[float]] = {}
+
+    @property
+    def is_bad(self) -> bool:
+        """The loss or a gradient is not finite."""
+        return self.bad_gradient or not all(map(math.isfinite, self.losses))
 
     def set_norms(self, values: list[float], parameters: list[weakref.ref[Any]], *, overflowed: bool) -> None:
         """parameters: in the order of ``values``."""
@@ -172,21 +179,16 @@ class Changes:
         self._before = [(weakref.ref(one), _values(one).clone()) for one in weights]
 
     def updated(self, row: Row, rate: float, readings: Readings) -> None:
-        before = [(one, alive, old) for one, old in self._before if (alive := one()) is not None]
-        self._before = []
-        if not before or rate == 0:
-            return
-        torch = sys.modules["torch"]
-        means = [
-            torch.stack([(_values(alive) - old).abs().float().mean(), old.abs().float().mean()])
-            for _, alive, old in before
-        ]
-        about = [(one, alive[0].numel()) for one, alive, _ in before]
-
-        def read(values: list[list[float]]) -> None:
-            row.changes = [(*one, two) for one, two in zip(about, values, strict=True)]
-
-        readings.read_each(means, read)
+        before, self._before = self._before, []
+        stack = sys.modules["torch"].stack
+        means = {
+            (one, alive[0].numel()): stack(
+                [(_values(alive) - old).abs().float().mean(), old.abs().float().mean()]
+            )
+            for one, old in before
+            if rate != 0 and (alive := one()) is not None
+        }
+        readings.read_each(means, row.changes)
 
 
 def _values(parameter: Any) -> Any:
@@ -196,26 +198,20 @@ def _values(parameter: Any) -> Any:
 
 def read_initial(row: Row, names: Names, parameters: list[Any], readings: Readings) -> None:
     """The layers of an optimizer before its first update."""
-    torch = sys.modules["torch"]
     owners = names.owners()
     modules = dict(owners[id(one)] for one in parameters if id(one) in owners)
-    layers = [
-        (name, weight.detach())
-        for name, module in modules.items()
-        if (weight := layer_weight(module)) is not None and weight.is_floating_point() and weight.numel()
-    ]
-    if not layers:
-        return
-    about = [(name, weight[0].numel()) for name, weight in layers]
-
-    def read(values: list[list[float]]) -> None:
-        row.initial = [(*one, two) for one, two in zip(about, values, strict=True)]
-
-    means = [
-        torch.stack([one.float().square().mean().sqrt(), (one == 0).float().mean(), _rows_alike(one)])
-        for _, one in layers
-    ]
-    readings.read_each(means, read)
+    weights = {name: layer_weight(module) for name, module in modules.items()}
+    layers = {
+        (name, one[0].numel()): one.detach()
+        for name, one in weights.items()
+        if one is not None and one.is_floating_point() and one.numel()
+    }
+    stack = sys.modules["torch"].stack
+    means = {
+        layer: stack([one.float().square().mean().sqrt(), (one == 0).float().mean(), _rows_alike(one)])
+        for layer, one in layers.items()
+    }
+    readings.read_each(means, row.initial)
 
 
 def _rows_alike(weight: Any) -> Any:
@@ -266,16 +262,9 @@ class DeadUnits:
         if self._looks % samples:
             return
         alive = [(name, self._alive.get(id(weight()))) for name, weight in self._layers]
-        found = [(name, one) for name, one in alive if one is not None]
+        dead = {(name, one.numel()): (~one).sum().reshape(1) for name, one in alive if one is not None}
         self._alive.clear()
-        if not found:
-            return
-        about = [(name, one.numel()) for name, one in found]
-
-        def read(values: list[list[float]]) -> None:
-            row.dead = [(*one, two[0]) for one, two in zip(about, values, strict=True)]
-
-        readings.read_each([(~one).sum().reshape(1) for _, one in found], read)
+        readings.read_each(dead, row.dead)
 
     def _hidden_layers(self) -> list[tuple[str, Any]]:
         """Dense and convolutional layers but the last of each model, of which a loss may use few outputs."""

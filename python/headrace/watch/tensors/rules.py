@@ -166,33 +166,25 @@ def no_gradient(
             cure="Look for a factor of 0, activations that are all cut off, or a zero_grad() between "
             "backward() and step()",
         )
-    in_a_row: Counter[Any] = Counter()
+    in_a_row: dict[int, int] = {}
     for row in (one for one in sampled if not one.is_zero):
-        in_a_row = Counter({one: in_a_row[one] + 1 for one in row.zeros})
-        zero = [one() for one, count in in_a_row.items() if count == zero_steps]
+        in_a_row = {id(one): in_a_row.get(id(one), 0) + 1 for one in row.zeros}
+        zero = [one() for one in row.zeros if in_a_row[id(one)] == zero_steps]
         for name in training.names.together(zero) if zero else ():
             says = (
                 f"the gradient of {name} was exactly 0 in {zero_steps} updates in a row, by step {row.step}"
             )
             yield Hit(name, says, [row.step])
-    for name, runs, is_known, updates, step in training.unreached.never:
-        if not runs:
-            use = "and not in the forward pass" if is_known else "and of no use"
-            says = f"{name} is in the optimizer {use}: no gradient in {updates} updates"
-            yield Hit(name, says, [step], False, cure="Remove it, or set requires_grad to False")
+    yield from training.unreached.hits["no_gradient"]
 
 
 @rule("tensors", "Look for detach(), no_grad(), .data or a new tensor between it and the loss")
-def detached(training: Any, rows: Sequence[Row], *, steps: int = 10) -> Iterator[Hit]:
+def detached(training: Any, rows: Sequence[Row], *, steps: int = 10) -> list[Hit]:
     """A layer runs and is in the optimizer, and never has a gradient.
 
     Frozen layers, copies that follow the model.
     """
-    for name, runs, _, updates, step in training.unreached.never:
-        if runs:
-            says = f"{name} is in the forward pass and in the optimizer, and had no gradient in {updates} "
-            says += "updates"
-            yield Hit(name, says, [step])
+    return list(training.unreached.hits["detached"])
 
 
 @rule("tensors", "Call optimizer.zero_grad() once for each optimizer.step()")
@@ -211,15 +203,12 @@ def gradients_not_cleared(training: Any, rows: Sequence[Row], *, steps: int = 3)
 
 
 @rule("tensors", "Give its parameters to the optimizer; make the optimizer after the model is complete")
-def weight_not_updated(training: Any, rows: Sequence[Row], *, steps: int = 10) -> Iterator[Hit]:
+def weight_not_updated(training: Any, rows: Sequence[Row], *, steps: int = 10) -> list[Hit]:
     """A weight has gradients and is in no optimizer; a note for the first layers, which may be frozen so.
 
     Several optimizers, weight tying.
     """
-    for name, at_front, updates, step in training.unreached.missing:
-        says = f"{name} gets gradients and is in no optimizer: unchanged in {updates} updates"
-        frozen = "If it is frozen on purpose, set requires_grad to False, which saves its backward pass"
-        yield Hit(name, says, [step], not at_front, cure=frozen if at_front else "")
+    return list(training.unreached.hits["weight_not_updated"])
 
 
 @rule("tensors", "Lower the learning rate of these weights, or clip the gradients")
@@ -236,7 +225,7 @@ def weight_change_too_large(
     Layers that begin near zero.
     """
     for row in rows:
-        for reference, fan_in, (change, size) in row.changes:
+        for (reference, fan_in), (change, size) in row.changes.items():
             grown, gain = change / (size + 1e-9), change * math.sqrt(fan_in)
             if ratio < grown < math.inf and gain_above < gain:
                 name = training.names.of(reference, "parameter")
@@ -250,7 +239,7 @@ def bad_initialisation(
     rows: Sequence[Row],
     *,
     gain_above: float | None = 30.0,  # root mean square of a weight times the root of its fan-in
-    gain_below: float | None = 1e-2,
+    gain_below: float | None = 1e-3,
     zero_percent: float = 100.0,
 ) -> Iterator[Hit]:
     """Units that all begin alike, or at zero, or with a gain far from 1.
@@ -260,7 +249,7 @@ def bad_initialisation(
     for row in (one for one in rows if one.initial):
         small: list[str] = []
         zero: list[str] = []
-        for name, fan_in, (size, zeros, alike) in row.initial:
+        for (name, fan_in), (size, zeros, alike) in row.initial.items():
             gain = size * math.sqrt(fan_in)
             if not math.isfinite(size):
                 yield Hit(name, f"{name}.weight is not finite before the first update", [row.step])
@@ -298,7 +287,7 @@ def dead_units(
     Outputs without a target.
     """
     for row in rows:
-        for name, units, dead in row.dead:
+        for (name, units), (dead,) in row.dead.items():
             if share * units < dead < units:  # a whole layer without a gradient is `no_gradient`
                 says = (
                     f"{int(dead)} of {units} units of {name} had a gradient of exactly 0 in {samples} looks "
@@ -319,10 +308,10 @@ def loss_flat(
 
     GANs (several optimizers): adversarial losses do not fall.
     """
-    read = [row for row in rows if row.loss is not None][:steps]
+    read = [row for row in rows if row.is_alone and row.losses and not row.is_bad][:steps]
     if len(read) < steps:
         return
-    losses = [row.loss or 0.0 for row in read]
+    losses = [row.losses[-1] for row in read]
     part = max(1, steps // 5)
     first, last = losses[:part], losses[-part:]
     before, mean = sum(first) / part, sum(last) / part

@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
@@ -19,18 +19,8 @@ from headrace.watch.fields import a_mode_is_on
 from headrace.watch.tensors.names import Names
 from headrace.watch.tensors.values import is_tensor, plainly
 
-
-class Listener(Protocol):
-    """A watch. Each call is in the thread of the user's loop."""
-
-    def backward_begins(self, losses: list[Any]) -> None: ...
-    def backward_ended(self) -> None: ...
-    def before_step(self, optimizer: Any, closure: Any) -> None: ...
-    def after_step(self, optimizer: Any) -> None: ...
-    def scaled(self, scaler: Any) -> None: ...
-
-
-_listeners: list[Listener] = []
+#: Open watches (`training.Training`), which are called in the thread of the user's loop.
+_listeners: list[Any] = []
 _removals: list[Callable[[], None]] = []
 _changing = threading.Lock()
 
@@ -51,7 +41,7 @@ def is_alone() -> bool:
     return len(_listeners) == 1
 
 
-def listen(listener: Listener) -> None:
+def listen(listener: Any) -> None:
     """Call ``listener`` from now on."""
     with _changing:
         if not _listeners:
@@ -59,7 +49,7 @@ def listen(listener: Listener) -> None:
         _listeners.append(listener)
 
 
-def leave(listener: Listener) -> None:
+def leave(listener: Any) -> None:
     """The opposite; harmless if it was done."""
     with _changing:
         if listener in _listeners:

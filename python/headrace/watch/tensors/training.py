@@ -22,7 +22,7 @@ from headrace.results.figures import Finding
 from headrace.results.findings import worst_first
 from headrace.watch.batches import Taken, last_taken
 from headrace.watch.fields import a_mode_is_on
-from headrace.watch.findings import findings_of
+from headrace.watch.findings import JUDGED_EVERY_S, findings_of
 from headrace.watch.rules import RULES, Hit
 from headrace.watch.tensors import torch_hooks
 from headrace.watch.tensors.names import Names
@@ -42,7 +42,6 @@ from headrace.watch.tensors.values import Readings, capturing, dense, norms, pla
 #: Places of one kind that are kept (a model has thousands of parameters), rows between two judgements (fewer
 #: than an optimizer keeps), and scales of a GradScaler.
 _MAX_PLACES, _MAX_UNJUDGED, _MAX_SCALES = 20, 256, 320
-_JUDGED_EVERY_S = 2.0
 
 _open: weakref.WeakSet[Training] = weakref.WeakSet()
 
@@ -108,13 +107,9 @@ class Training:
         self._named = bool(optimizers)
         self._optimizers: dict[int, OptimizerRows] = {}
         self._strangers: weakref.WeakSet[Any] = weakref.WeakSet()
-        #: Losses of backward passes since the last update that are not read yet, and those that are.
-        self._unread: list[Any] = []
+        #: Losses of the backward pass under way, and those read since the last update.
+        self._passed: list[Any] = []
         self._losses: list[float] = []
-        self._loss_was_bad = False
-        self._bad_losses: list[float] = []
-        #: How many of the losses came before the backward pass under way.
-        self._kept = 0, 0
         #: The optimizer whose closure runs.
         self._in_closure: Any = None
         self._step = 0
@@ -133,7 +128,6 @@ class Training:
             return
         self._readings.poll()
         self.not_finite.close()
-        self._kept = len(self._unread), len(self._losses)
         for one in self._optimizers.values():
             one.clearing.backward_begins()
         taken = self._taken = last_taken()
@@ -141,17 +135,8 @@ class Training:
         self._step = taken.step if taken is not None else updates
         if capturing() or updates % self._every:
             return
-        for loss in dense(losses):
-            if not loss.is_floating_point() or not loss.numel():
-                continue
-            one = loss if loss.numel() == 1 else loss.detach().sum()
-            if not self._readings.at_once(one):
-                self._unread.append(one.detach().reshape(1).float())
-            elif math.isfinite(value := one.item()):
-                self._losses.append(value)
-            else:
-                self._loss_was_bad = True
-                self._bad_losses.append(value)  # reported when the backward pass has freed its memory
+        numbers = [one for one in dense(losses) if one.is_floating_point() and one.numel()]
+        self._passed = [one.detach().sum().reshape(1).float() for one in numbers]
 
     def backward_ended(self) -> None:
         self._backward_ended()
@@ -159,12 +144,12 @@ class Training:
 
     @_harmless
     def _backward_ended(self) -> None:
-        bad, self._bad_losses = self._bad_losses, []
+        passed, self._passed = self._passed, []
         if self._optimizers and not any(one.clearing.is_reached() for one in self._optimizers.values()):
-            bad = []  # the loss of another model
-            del self._unread[self._kept[0] :], self._losses[self._kept[1] :]
-        for value in bad:
-            self._bad_loss(value, self._step, self._taken)
+            passed = []  # the loss of another model
+        losses, step, taken = self._losses, self._step, self._taken
+        for one in passed:
+            self._readings.read(one, lambda values: self._loss_read(values[0], losses, step, taken))
         for one in self._optimizers.values():
             one.clearing.backward_ended()
             one.backward_since = True
@@ -200,11 +185,13 @@ class Training:
 
     # --- how rows are written -------------------------------------------------------------------------------
 
-    def _bad_loss(self, value: float, step: int, taken: Taken | None) -> None:
-        self.not_finite.loss(value, step, taken)
-        for one in self._optimizers.values():
-            one.add(Row(step, one.updates)).is_bad = True
-        self._judge_kinds("nonfinite_loss")
+    def _loss_read(self, value: float, losses: list[float], step: int, taken: Taken | None) -> None:
+        losses.append(value)
+        if not math.isfinite(value):
+            self.not_finite.loss(value, step, taken)
+            for one in self._optimizers.values():  # the program may skip the update
+                one.add(Row(step, one.updates)).losses = [value]
+            self._judge_kinds("nonfinite_loss")
 
     @_harmless
     def _mine(self, optimizer: Any) -> OptimizerRows | None:
@@ -238,7 +225,6 @@ class Training:
     def _gradients_ready(self, optimizer: Any, mine: OptimizerRows) -> None:
         if capturing():
             return
-        self._readings.poll()
         held, gradients = with_gradients(optimizer)
         row = Row(self._step, mine.updates)
         mine.row = row
@@ -272,59 +258,33 @@ class Training:
         if skipped is not None:
             found = found / scale if scale is not None else found
             found = torch.cat([found, skipped.detach().reshape(1).to(found)])
-        unread, self._unread = self._unread, []
-        row.losses, self._losses = self._losses, []
-        row.is_bad, self._loss_was_bad = self._loss_was_bad, False
-        if unread:
-            found = torch.cat([found, *(one.to(found.device, non_blocking=True) for one in unread)])
-        count, late = len(gradients), len(unread)
-        parameters, taken = [weakref.ref(one) for one in held], self._taken
-        is_scaled, is_skipped = scale is not None, skipped is not None
-        one_optimizer = len(self._optimizers) == 1 and torch_hooks.is_alone()
-        if one_optimizer and row.update % (4 * self._every) == 0:
+        row.losses = self._losses
+        count, parameters, taken = len(gradients), [weakref.ref(one) for one in held], self._taken
+        row.is_alone = len(self._optimizers) == 1 and torch_hooks.is_alone()
+        if row.is_alone and row.update % (4 * self._every) == 0:
             row.labels = _labels_of(taken)
         # Later the gradients are those of another step: only their norms are known.
         now = gradients if self._readings.at_once(found) else None
 
         def read(values: list[float]) -> None:
-            if is_skipped and values[count]:
+            is_skipped = skipped is not None and bool(values[count])
+            values = values[:count]
+            overflowed = not math.isfinite(sum(values))
+            if is_skipped or row.is_bad:
                 return
-            for value in values[len(values) - late :] if late else ():
-                if math.isfinite(value):
-                    row.losses.append(value)
-                else:
-                    row.is_bad = True
-                    self._bad_loss(value, row.step, taken)
-            if row.is_bad:
-                return
-            row.loss = row.losses[-1] if one_optimizer and row.losses else None
-            self._set_norms(row, values[:count], parameters, now, taken, is_scaled=is_scaled)
-
-        self._readings.read(found, read)
-
-    def _set_norms(
-        self,
-        row: Row,
-        values: list[float],
-        parameters: list[weakref.ref[Any]],
-        gradients: list[Any] | None,
-        taken: Taken | None,
-        *,
-        is_scaled: bool,
-    ) -> None:
-        overflowed = not math.isfinite(sum(values))
-        if overflowed:
-            finite = [math.isfinite(one) for one in values] if gradients is None else finite_each(gradients)
+            finite = (
+                [math.isfinite(one) for one in values] if now is None or not overflowed else finite_each(now)
+            )
             if not all(finite):
                 names = self.names.parameters()
                 named = [names.get(id(one()), "parameter") for one in parameters]
-                row.is_bad = True
+                row.bad_gradient = True
                 self.not_finite.gradients(list(zip(named, finite, strict=True)), row.step, taken)
                 self._judge_kinds("nonfinite_gradient")
-                return
-            if is_scaled:
-                return  # by the factor of a GradScaler
-        row.set_norms(values, parameters, overflowed=overflowed)
+            elif not overflowed or scale is None:  # else by the factor of a GradScaler
+                row.set_norms(values, parameters, overflowed=overflowed)
+
+        self._readings.read(found, read)
 
     @_harmless
     def _updated(self, optimizer: Any, mine: OptimizerRows) -> None:
@@ -334,13 +294,13 @@ class Training:
         mine.updates += 1
         mine.backward_since = False
         self._end_step()
-        if self._unjudged >= _MAX_UNJUDGED or _core.now_s() - self._judged_at > _JUDGED_EVERY_S:
+        if self._unjudged >= _MAX_UNJUDGED or _core.now_s() - self._judged_at > JUDGED_EVERY_S:
             self._judge()
 
     def _end_step(self) -> None:
         self._session = _core.current_session() or self._session
         self._taken = None
-        self._unread, self._losses, self._loss_was_bad = [], [], False
+        self._losses = []
 
     # --- how rows are judged --------------------------------------------------------------------------------
 

@@ -5,40 +5,23 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
+from headrace.watch.rules import Hit
 from headrace.watch.tensors.names import Names
 from headrace.watch.tensors.rows import OptimizerRows, Row, parameters_of
 from headrace.watch.tensors.torch_hooks import ModuleCalls
 
-
-class Missing(NamedTuple):
-    """Parameters with gradients that are in no optimizer."""
-
-    name: str
-    #: The first layers of the model, which may be frozen so.
-    at_front: bool
-    updates: int
-    step: int
-
-
-class Never(NamedTuple):
-    """Parameters of an optimizer that never had a gradient."""
-
-    name: str
-    #: They are in the forward pass; `is_known`: whether that could be observed.
-    runs: bool
-    is_known: bool
-    updates: int
-    step: int
+_FROZEN = "If it is frozen on purpose, set requires_grad to False, which saves its backward pass"
+_UNUSED = "Remove it, or set requires_grad to False"
 
 
 class Unreached:
     """Judged once, when the optimizers have made some updates."""
 
     def __init__(self, names: Names) -> None:
-        self.missing: list[Missing] = []
-        self.never: list[Never] = []
+        #: By kind.
+        self.hits: dict[str, list[Hit]] = {"weight_not_updated": [], "detached": [], "no_gradient": []}
         self._names = names
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_judged = False
@@ -69,7 +52,9 @@ class Unreached:
         first = next(at for at, one in enumerate(trained) if id(one) in held)
         at_front = all(id(one) in held for one in trained[first:])
         for name in self._names.together(missing) if missing else ():
-            self.missing.append(Missing(name, at_front, row.update + 1, row.step))
+            says = f"{name} gets gradients and is in no optimizer: unchanged in {row.update + 1} updates"
+            hit = Hit(name, says, [row.step], not at_front, cure=_FROZEN if at_front else "")
+            self.hits["weight_not_updated"].append(hit)
 
     def find_never(self, optimizer: Any, rows: OptimizerRows, row: Row, held: list[Any], steps: int) -> None:
         """Once for each optimizer, in the step after so many updates. held: parameters with a gradient."""
@@ -97,10 +82,16 @@ class Unreached:
             self._calls.close()
             self._calls = None
             owners = self._names.owners()
-            for runs in (True, False):
-                found = [one for one in never if (id(owners[id(one)][1]) in self._ran) is runs]
-                for name in self._names.together(found):
-                    self.never.append(Never(name, runs, is_known, row.update + 1, row.step))
+            ran = [one for one in never if id(owners[id(one)][1]) in self._ran]
+            had = f"no gradient in {row.update + 1} updates"
+            for name in self._names.together(ran):
+                says = f"{name} is in the forward pass and in the optimizer, and had {had}"
+                self.hits["detached"].append(Hit(name, says, [row.step]))
+            rest = [one for one in never if id(owners[id(one)][1]) not in self._ran]
+            for name in self._names.together(rest):
+                use = "and not in the forward pass" if is_known else "and of no use"
+                says = f"{name} is in the optimizer {use}: {had}"
+                self.hits["no_gradient"].append(Hit(name, says, [row.step], False, cure=_UNUSED))
 
 
 def _held_by_any_optimizer() -> set[int]:

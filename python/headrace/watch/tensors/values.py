@@ -65,14 +65,20 @@ class Readings:
         event.record(torch.cuda.current_stream(tensor.device))
         self._under_way.append((host, event, then))
 
-    def read_each(self, rows: list[Any], then: Callable[[list[list[float]]], None]) -> None:
-        """Call ``then`` with the numbers of tensors of one length, which may lie on several devices."""
-        stacked = sys.modules["torch"].stack([one.to(rows[0].device, non_blocking=True) for one in rows])
-        width = stacked[0].numel()
-        self.read(
-            stacked.reshape(-1),
-            lambda flat: then([flat[at : at + width] for at in range(0, len(flat), width)]),
+    def read_each(self, tensors: dict[Any, Any], into: dict[Any, list[float]]) -> None:
+        """Puts the numbers of tensors of one length into ``into``. They may lie on several devices."""
+        if not tensors:
+            return
+        first, *_ = tensors.values()
+        flat = sys.modules["torch"].stack(
+            [one.to(first.device, non_blocking=True) for one in tensors.values()]
         )
+        keys, width = list(tensors), first.numel()
+
+        def read(values: list[float]) -> None:
+            into.update((key, values[at * width :][:width]) for at, key in enumerate(keys))
+
+        self.read(flat.reshape(-1), read)
 
     def poll(self, wait: bool = False) -> None:
         """Hand on what has arrived, the oldest first."""
