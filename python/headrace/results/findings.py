@@ -141,7 +141,7 @@ def ranks_overlap(run: str, rank: int, loader: str, own: set[int]) -> Finding | 
         severity="fault",
         where=loader,
         steps=1,
-        samples=sorted(shared)[:_MOST_SAMPLES],
+        samples=sorted(one for one in shared if one >= 0)[:_MOST_SAMPLES],  # below 0: by content
         says=f"{loader}: ranks {rank} and {other} take the same samples: {share:.0%} of those compared",
         figures={"share": share, "samples": float(len(shared))},
         cure="Give each rank its part: DistributedSampler, or a shard by rank; ranks that share one model "

@@ -34,11 +34,8 @@ MAX_LOOPS, _MAX_FIRST, _MAX_LAST, _MAX_SAMPLES = 16, 16, 512, 1 << 14
 class Taken(NamedTuple):
     """A batch, and where it comes from."""
 
-    loader: str
     #: Batches that this loader's loops took before it, over all epochs.
     step: int
-    #: From 0.
-    epoch: int
     #: Dataset index of each row; None: not known.
     indices: list[Any] | None
     #: -1: not known.
@@ -233,7 +230,7 @@ class WatchedLoop:
         self._steps.took()
         indices = self._drawn.pop(number if number >= 0 else self._in_epoch, None)
         arrays = arrays_of(batch)
-        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, arrays, self._dataset)
+        _last.taken = Taken(self._step, indices, worker, arrays, self._dataset)
         if indices is not None:
             self._epochs[-1].take(self._step, indices, -1, by_index=True)
             if self._epoch == 0:
@@ -254,7 +251,8 @@ class WatchedLoop:
         hashed = compared or indices is None
         row = Row(batch, self._step, worker, indices, self._file_of, hashed=hashed)
         if compared:
-            self.samples.add_contents(row.hashes)
+            contents = self.samples.add_contents(row.hashes, by_index=row.indices is not None)
+            self._findings.keep_samples(self.name, contents)
         if row.indices is None and row.hashes:
             self._epochs[-1].take(self._step, row.hashes, worker, by_index=False)
         if len(self._first) < _MAX_FIRST:

@@ -18,7 +18,7 @@ _BYTE = 255
 Rows = Sequence[tuple[Row, Field]]
 
 _SCALE = "Scale all samples in one place: some are divided by 255 (or normalised) and some are not"
-_TWICE = "Divide once: ToTensor (or to_dtype(scale=True)) has done it already"
+_TWICE = "Scale once: ToTensor (or to_dtype(scale=True)) divides by 255 already"
 
 
 def _samples(odd: Iterable[tuple[Row, list[int]]]) -> list[int]:
@@ -103,10 +103,10 @@ def scale(
     where: str,
     seen: Rows,
     *,
-    apart: float = 32.0,  # between the rows of two kinds: bytes beside shares, also dark ones
-    together: float = 8.0,  # among the rows of one kind
+    apart: float = 10.0,  # two shards of another range; less is usual (other_scale_a_little)
     few: int = 3,
-    channels: float = 50.0,  # a_channel: bytes beside shares
+    far: float = 32.0,  # bytes beside shares, also dark ones: a few samples are enough
+    channels: float = 50.0,  # a channel of bytes beside shares; the mean of images that were scaled twice
 ) -> Iterator[Hit]:
     """Samples of two scales side by side, bytes divided by 255 twice, a channel of another scale."""
     data = [(row, one) for row, one in seen if one.is_data]
@@ -115,28 +115,44 @@ def scale(
         key=lambda one: one[0],
     )
     widest, at = max(((b[0] / a[0], i + 1) for i, (a, b) in enumerate(pairwise(peaks))), default=(0.0, 0))
-    sides = [side for side in (peaks[:at], peaks[at:]) if side]
+    sides = sorted((peaks[:at], peaks[at:]), key=len)
+    least = len(sides[0])
+    # Samples that come one after the other are a drift.
+    steps = [{step for _, step, _, _ in side} for side in sides]
+    is_mixed = least > 0 and min(steps[0]) <= max(steps[1]) and min(steps[1]) <= max(steps[0])
     if (
-        widest >= apart
-        and min(map(len, sides)) >= max(few, CHANCE * len(peaks))
-        and all(side[-1 - len(side) // 20][0] <= together * side[len(side) // 20][0] for side in sides)
+        (widest >= far and least >= CHANCE * len(peaks))
+        or (widest >= apart and 10 * least >= len(peaks) and is_mixed)
+    ) and (
+        least >= few
+        # Among themselves the samples of a side differ less: 8 times where the sides are 32 times apart.
+        and all(side[-1 - len(side) // 20][0] <= widest**0.6 * side[len(side) // 20][0] for side in sides)
     ):
-        low, high = (side[len(side) // 2][0] for side in sides)
-        odd = min(sides, key=len)
-        reach, others = (low, high) if odd is sides[0] else (high, low)
+        odd = sides[0]
+        reach, others = (side[len(side) // 2][0] for side in sides)
         yield Hit(
             where,
-            f"{where} has samples of two scales: {len(odd)} of {len(peaks)} reach {reach:.3g}, the others "
+            f"{where} has samples of two scales: {least} of {len(peaks)} reach {reach:.3g}, the others "
             f"{others:.3g}",
             first=min(step for _, step, _, _ in odd),
             samples=[index for _, _, at, row in odd for index in row.indices_of([at])],
-            figures={"low": low, "high": high, "samples": len(odd), "of_samples": len(peaks)},
+            figures={
+                "low": min(reach, others),
+                "high": max(reach, others),
+                "samples": least,
+                "of_samples": len(peaks),
+            },
             cure=_SCALE,
         )
-    images = [one.all for _, one in data if one.is_image and one.is_float]
-    low, high = min((one.min for one in images), default=-1.0), max((one.max for one in images), default=0.0)
+    images = [one for _, one in data if one.is_image and one.is_float]
+    low = min((one.all.min for one in images), default=-1.0)
+    high = max((one.all.max for one in images), default=0.0)
+    parts = [one for image in images for one in image.channels]
     if low >= 0 and high > 0.25 / _BYTE and round(_BYTE * high, 2) <= 1:
         says = f"{where} stays between 0 and {high:.4f}: bytes that were divided by 255 twice"
+        yield Hit(where, says, figures={"min": low, "max": high}, cure=_TWICE)
+    elif high < 0 and all(0 < channels * one.deviation <= -one.mean for one in parts):
+        says = f"{where} stays between {low:.3g} and {high:.3g}: images that were scaled twice"
         yield Hit(where, says, figures={"min": low, "max": high}, cure=_TWICE)
     last = next((one.channels for _, one in reversed(data) if one.is_float and 1 < len(one.channels) < 4), [])
     reached = [one.peak for one in last]
@@ -163,8 +179,8 @@ def range_drift(
     *,
     first: int = 16,
     in_a_row: int = 5,  # a_curriculum: single batches differ
-    mean: float = 2.0,  # in deviations of the elements
-    spread: float = 4.0,
+    mean: float = 1.0,  # in deviations of the elements: a shard from 0 to 1, and one from -1 to 1
+    spread: float = 2.0,
     unusual: float = 8.0,  # in deviations between the first batches
 ) -> Iterator[Hit]:
     """Mean or spread of five batches in a row far from those of the first 16.

@@ -37,7 +37,7 @@ class Findings:
         self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
         self.judges: list[Callable[[], None]] = []
-        #: Dataset indices by loader, which reports compare between ranks (`results.findings.ranks_overlap`).
+        #: Dataset indices, or contents as numbers below 0, by loader: see `results.findings.ranks_overlap`.
         self.samples_seen: dict[str, list[int]] = {}
         self._random: list[dict[str, Any]] = []
         #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
@@ -90,9 +90,8 @@ class Findings:
     def all(self, loader: str | None = None) -> list[Finding]:
         """Those of a loader and of the run; None: all."""
         with self._lock:
-            return [
-                one.finding for one in self._found.values() if loader is None or one.loader in ("", loader)
-            ]
+            found = list(self._found.values())
+        return [one.finding for one in found if loader is None or one.loader in ("", loader)]
 
     def save(self) -> None:
         """Say what is known by now, and write it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
@@ -65,21 +65,18 @@ def global_generators() -> Iterator[tuple[str, Any]]:
         yield "torch.default_generator", sys.modules["torch"].default_generator
 
 
-class StartOfWorker:
-    """The states in one worker process, at its start and after its first batch. Never raises."""
+def start_of_worker(
+    session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
+) -> Callable[[], None]:
+    """Reads the states in a worker process. Call what is returned after its first batch."""
+    every = [*generators_of(dataset), *global_generators()]
+    found = [(name, one, start) for name, one in every if (start := state_of(one)) is not None]
 
-    def __init__(
-        self, session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
-    ) -> None:
-        self._findings = findings_of(session)
-        self._found = [*generators_of(dataset), *global_generators()]
-        self._at_start = [state_of(one) for _, one in self._found]
-        self._about = {"loader": loader, "pass": pass_number, "worker": worker}
-
-    def first_batch(self) -> None:
+    def first_batch() -> None:
         states = [
-            {"name": name, "start": start, "moved": state_of(one) != start}
-            for (name, one), start in zip(self._found, self._at_start, strict=True)
-            if start is not None
+            {"name": name, "start": start, "moved": state_of(one) != start} for name, one, start in found
         ]
-        self._findings.keep_random({**self._about, "states": states})
+        about = {"loader": loader, "pass": pass_number, "worker": worker, "states": states}
+        findings_of(session).keep_random(about)
+
+    return first_batch

@@ -63,8 +63,11 @@ class LoopSamples:
             known.update(one for one in own if type(one) in (int, str))
         return [one for one in own if type(one) is int] if self._drawn <= _MAX_WRITTEN else []
 
-    def add_contents(self, hashes: list[int]) -> None:
+    def add_contents(self, hashes: list[int], *, by_index: bool) -> list[int]:
+        """Returns what to write for other ranks, where no index is known: numbers below 0."""
         self._contents.update(hashes)
+        is_written = not by_index and len(self._contents) <= _MAX_WRITTEN
+        return [-1 - one for one in hashes] if is_written else []
 
     def shared_with(self, other: LoopSamples) -> tuple[int, int, list[int]]:
         """How many samples, of how many; 0: none, or as few as come by chance. Their indices, where known."""

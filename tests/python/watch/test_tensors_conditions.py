@@ -391,16 +391,16 @@ def test_dead_units() -> None:
 # --- the loss, the scaler -----------------------------------------------------------------------------------
 
 
-def _with_labels(shuffled: bool) -> dict[tuple[str, str], Any]:
+def _with_labels(shuffled: bool, steps: int = 310) -> dict[tuple[str, str], Any]:
     model = mlp(4, 16, 2)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     with hr.watch(model, optimizer) as watching:
-        for step in range(310):
+        for step in range(steps):
             x = torch.randn(32, 4)
             y = (x[:, 0] > 0).long()
             if shuffled:
                 y = y[torch.randperm(32)]
-            batches._last.taken = batches.Taken("train", step, 0, None, -1, batches.arrays_of((x, y)))
+            batches._last.taken = batches.Taken(step, None, -1, batches.arrays_of((x, y)))
             optimizer.zero_grad()
             functional.cross_entropy(model(x), y).backward()
             optimizer.step()
@@ -411,6 +411,9 @@ def test_loss_flat_is_a_note() -> None:
     hits = _with_labels(shuffled=True)
     assert [(*key, one.severity) for key, one in hits.items()] == [("loss_flat", "loss", "note")]
     assert _with_labels(shuffled=False) == {}
+    (guessing,) = _with_labels(shuffled=True, steps=110).values()
+    assert "guessing" in guessing.says
+    assert _with_labels(shuffled=False, steps=110) == {}
 
 
 def _with_scaler(fused: bool, factor: Callable[[int], float], start: float = 2.0**24) -> dict[Any, Any]:

@@ -41,7 +41,7 @@ class Root(nn.Module):  # type: ignore[misc, name-defined]
 
 def taken(step: int, batch: Any, worker: int = 2) -> None:
     arrays = batches.arrays_of(batch)
-    batches._last.taken = batches.Taken("train", step, 0, list(range(123, 139)), worker, arrays)
+    batches._last.taken = batches.Taken(step, list(range(123, 139)), worker, arrays)
 
 
 def train(model: Any, x: Any, y: Any, loss: Any = functional.mse_loss, steps: int = 1) -> list[Any]:
@@ -245,7 +245,7 @@ def test_the_file_of_a_sample() -> None:
     assert file_of(Files(), 2) == ""
     assert file_of(object(), 0) == ""
     x = torch.tensor([0.0, float("nan")])
-    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, batches.arrays_of(x), Files)
+    batches._last.taken = batches.Taken(0, [0, 1], -1, batches.arrays_of(x), Files)
     says, _ = bad_rows(batches.last_taken())
     assert says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"
 

@@ -48,20 +48,18 @@ class NotFinite:
         known = self.hits.get(("nonfinite_loss", "loss"))
         if self._has_spread():
             if known is not None:
-                self._put("nonfinite_loss", known.where, known.says, known.cure, step)
+                self._put("nonfinite_loss", known._replace(steps=[step], samples=[]))
             return
-        says, samples = self._bad_rows(taken)
+        rows, samples = self._bad_rows(taken)
         became = f"loss became {_word(value)} at step {step}"
         self._became = self._became or became
-        if says and known is None:
-            self._put("nonfinite_loss", "loss", f"{became}: {says}", _SKIP, step, samples)
-        elif not says and known is not None and self._outputs_finite:
-            where = "in the loss, because the outputs of the model are finite in a step like it"
-            self._put("nonfinite_loss", "loss", f"{self._became}: {where}", _LOSS, step)
-        elif known is not None:
-            self._put("nonfinite_loss", "loss", known.says, known.cure, step, samples)
-        else:
-            self._put("nonfinite_loss", "loss", became, _UNKNOWN, step)
+        says, cure = (f"{became}: {rows}", _SKIP) if rows else (became, _UNKNOWN)
+        if known is not None:
+            says, cure = known.says, known.cure
+            if not rows and self._outputs_finite:
+                where = "in the loss, because the outputs of the model are finite in a step like it"
+                says, cure = f"{self._became}: {where}", _LOSS
+        self._put("nonfinite_loss", Hit("loss", says, [step], samples=samples, cure=cure))
         self.close()
         if self._observed < _MAX_OBSERVED:  # the forward pass of the next step
             self._observed += 1
@@ -86,7 +84,9 @@ class NotFinite:
             says += ": it began in the backward pass of the loss or of the last layer"
         rows, samples = self._bad_rows(taken)
         says += f"; {rows}" if rows else ""
-        self._put("nonfinite_gradient", where, says, _SLOPE, step, samples, {"parameters": len(bad)})
+        figures = {"parameters": len(bad)}
+        hit = Hit(where, says, [step], samples=samples, figures=figures, cure=_SLOPE)
+        self._put("nonfinite_gradient", hit)
 
     def close(self) -> None:
         """A forward pass has ended: nothing of the backward pass is observed."""
@@ -94,22 +94,10 @@ class NotFinite:
             self._first.close()
             self._first = None
 
-    def _put(
-        self,
-        kind: str,
-        where: str,
-        says: str,
-        cure: str,
-        step: int,
-        samples: list[int] | None = None,
-        figures: dict[str, float] | None = None,
-    ) -> None:
-        before = self.hits.get((kind, where))
-        steps = [*(before.steps if before is not None else ()), step]
-        samples = [*(before.samples if before is not None else ()), *(samples or ())]
-        self.hits[kind, where] = Hit(
-            where, says, steps, samples=samples, figures=figures or {}, cure=cure, newest=True
-        )
+    def _put(self, kind: str, hit: Hit) -> None:
+        before = self.hits.get((kind, hit.where), Hit("", ""))
+        steps, samples = [*before.steps, *hit.steps], [*before.samples, *hit.samples]
+        self.hits[kind, hit.where] = hit._replace(steps=steps, samples=samples, newest=True)
 
     def _seen(self, first: _FirstModule, step: int) -> None:
         self._outputs_finite = first.outputs_finite
@@ -120,7 +108,7 @@ class NotFinite:
             says = f"{self._became}: {what}, its inputs are"
             loss = "nonfinite_loss", "loss"
             self.hits[loss] = self.hits[loss]._replace(says=says, cure=_MODULE)
-            self._put("nonfinite_module", first.name, says, _MODULE, step)
+            self._put("nonfinite_module", Hit(first.name, says, [step], cure=_MODULE))
 
     def _has_spread(self) -> bool:
         """Whether the weights are not finite since an earlier hit: what follows is no finding of its own."""

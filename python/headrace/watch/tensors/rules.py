@@ -302,17 +302,20 @@ def loss_flat(
     rows: Sequence[Row],
     *,
     steps: int = 300,
+    guessing: int = 100,  # labels_of_other_samples: updates with a loss that is that of guessing
     share: float = 0.01,  # how far below the entropy of the labels a loss has to be
 ) -> Iterator[Hit]:
-    """A note: after 300 updates the loss is that of guessing, or where it was.
+    """A note: after 100 updates the loss is that of guessing, or after 300 where it was.
 
     GANs (several optimizers): adversarial losses do not fall.
     """
-    read = [row for row in rows if row.is_alone and row.losses and not row.is_bad][:steps]
-    if len(read) < steps:
+    read = [row for row in rows if row.is_alone and row.losses and not row.is_bad]
+    updates = steps if len(read) >= steps else guessing
+    if len(read) < updates:
         return
+    read = read[:updates]
     losses = [row.losses[-1] for row in read]
-    part = max(1, steps // 5)
+    part = max(1, updates // 5)
     first, last = losses[:part], losses[-part:]
     before, mean = sum(first) / part, sum(last) / part
     figures = {"loss": mean}
@@ -321,16 +324,16 @@ def loss_flat(
     if entropy > 0 and (1 - share) * entropy <= mean <= 1.1 * entropy:
         figures["entropy"] = entropy
         says = (
-            f"the loss of the last {part} of {steps} updates is {mean:.4g}, and guessing by the frequency of "
-            f"the labels gives {entropy:.4g}"
+            f"the loss of the last {part} of {updates} updates is {mean:.4g}, and guessing by the frequency "
+            f"of the labels gives {entropy:.4g}"
         )
-    elif mean >= before - 2 * _error(first, last):
+    elif updates == steps and mean >= before - 2 * _error(first, last):
         says = (
             f"the loss was {before:.4g} in the first {part} updates and is {mean:.4g} at step {read[-1].step}"
         )
     else:
-        return
-    yield Hit("loss", says, [read[-1].step], False, figures=figures)
+        says = ""  # it began slowly
+    yield Hit("loss", says, fault=False, first=read[-1].step, figures=figures)
 
 
 def _error(*parts: list[float]) -> float:

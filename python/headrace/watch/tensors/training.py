@@ -332,6 +332,7 @@ class Training:
         steps = known.steps if known is not None else 0
         one = findings_of(session).put(RULES[kind], hit._replace(logged=self._on_hit == "say"), "")
         if one is None:
+            self._findings.pop(key, None)
             return
         self._findings[key] = one
         # A loop that caught the first error may have gone on.
