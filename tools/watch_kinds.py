@@ -6,6 +6,7 @@ python tools/watch_kinds.py --check  # exit 1 where one of the files is out of d
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 
@@ -21,7 +22,13 @@ TABLE = re.compile(r"(?<=\| kind \| what it is \| silent on \|\n\|---\|---\|---\
 
 
 def with_table(page: str, needs: tuple[str, ...]) -> str:
-    rows = [f"| `{one.kind}` | {' | '.join(one.docs)} |\n" for one in RULES.values() if one.needs in needs]
+    rows = []
+    for one in RULES.values():
+        if one.needs in needs:
+            # First what the rule finds, then what it is silent on.
+            what, _, silent = inspect.cleandoc(one.holds.__doc__ or "").partition("\n\n")
+            texts = (" ".join(text.split()).rstrip(".") for text in (what, silent))
+            rows.append(f"| `{one.kind}` | {' | '.join(texts)} |\n")
     return TABLE.sub(lambda _: "".join(rows), page)
 
 

@@ -20,7 +20,7 @@ from headrace.watch.findings import JUDGED_EVERY_S, findings_of
 from headrace.watch.rows import Field, Row
 from headrace.watch.rules import RULES, Hit, Rule, rules_for
 from headrace.watch.samples import Epoch, LoopSamples
-from headrace.watch.steps import LoopSteps, are_counted
+from headrace.watch.steps import LoopSteps
 
 #: Share of the time that statistics and judging take at most ...
 _SHARE = 0.003
@@ -84,7 +84,7 @@ class WatchedLoop:
         self.order: Order | None = None
         #: Worker processes; 0: none, or not known.
         self.workers = 0
-        #: What workers wrote about their random numbers.
+        #: Random states that workers wrote.
         self.starts: list[dict[str, Any]] = []
         self.samples = LoopSamples()
         self._starts_read: set[str] = set()
@@ -109,8 +109,8 @@ class WatchedLoop:
         self._drawn: dict[int, list[Any]] = {}
         self._began = self._used_at = _core.now_s()
         self._spent = self._judged_at = 0.0
-        self._steps = LoopSteps()
-        are_counted()
+        #: Whether it trains.
+        self.steps = LoopSteps()
         self._closed = False
         _open.append(self)
         if len(_open) > MAX_LOOPS:
@@ -122,7 +122,7 @@ class WatchedLoop:
         self._closed = True
         _open.remove(self)
         self._findings.judges.remove(self._judge)
-        self._steps.forget()
+        self.steps.forget()
         for kept in (self._first, self._rows, self._epochs, self._drawn):
             kept.clear()
         self.samples = LoopSamples()
@@ -133,21 +133,6 @@ class WatchedLoop:
     def rows(self) -> list[Row]:
         """The first ones, and the last ones."""
         return [*self._first, *self._rows]
-
-    @property
-    def training(self) -> bool | None:
-        """Whether an optimizer steps on its batches; None: not known."""
-        return self._steps.trains if are_counted() else None
-
-    @property
-    def evaluates(self) -> bool:
-        """Whether it is known not to train, and runs after training began."""
-        return self.training is False and self._steps.evaluates
-
-    @property
-    def is_no_training(self) -> bool:
-        """No optimizer has stepped on its batches; one may still do."""
-        return self.training is False and self._steps.is_no_training
 
     @property
     def dataset(self) -> Any:
@@ -167,7 +152,7 @@ class WatchedLoop:
     def beside(self) -> list[WatchedLoop]:
         """Loops of the run that began an epoch after optimizers had stepped on this one's batches."""
         same_run = (one for one in _open if one is not self and one._findings is self._findings)
-        return [one for one in same_run if self._steps in one._steps.follows]
+        return [one for one in same_run if self.steps in one.steps.follows]
 
     # --- what happens ---------------------------------------------------------------------------------------
 
@@ -227,7 +212,7 @@ class WatchedLoop:
         if not self._goes_on(iterator, number):
             self._begin_epoch(iterator)
         self._number = number
-        self._steps.took()
+        self.steps.took()
         indices = self._drawn.pop(number if number >= 0 else self._in_epoch, None)
         arrays = arrays_of(batch)
         _last.taken = Taken(self._step, indices, worker, arrays, self._dataset)
@@ -272,7 +257,7 @@ class WatchedLoop:
         self._iterator = id(iterator), weakref.ref(iterator) if can_be_weak else None
         self._epoch += 1
         self._in_epoch = 0
-        self._steps.begin_epoch()
+        self.steps.begin_epoch()
         self._apply(rules_for("epochs"))
         self._epochs.append(Epoch(self._epoch, self._step))
 
@@ -294,7 +279,7 @@ class WatchedLoop:
     # --- how it is judged -----------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        if self.workers and self.training is not False:
+        if self.workers and self.steps.trains is not False:
             session = self.handle.session
             documents = documents_of(session.run, session.rank, self._starts_read)
             written = (one for document in documents for one in document.get("random") or [])

@@ -63,7 +63,7 @@ def _walk(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def inside(value: Any) -> list[tuple[str, Any]]:
-    """What a container holds, with what is written after its name: ``[0]``, ``['image']``, ``.x``."""
+    """The parts of a container, each with what is written after its name: ``[0]``, ``['image']``, ``.x``."""
     kind = type(value)
     if _known(kind) in _AROUND_DICTS:
         value = object.__getattribute__(value, "__dict__").get("data")

@@ -1,4 +1,4 @@
-"""What was found wrong in a run: an entry for each kind and place, kept in the run folder while it trains."""
+"""The findings of a run: an entry for each kind and place, kept in the run folder while it trains."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Findings:
         self._random: list[dict[str, Any]] = []
         #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
         self.made_again: dict[str, str] = {}
-        #: Of loaders of one name that read different data: the name, by that of its findings.
+        #: Loaders of one name that read different data: the name, by the name that their findings have.
         self.parts: dict[str, str] = {}
 
     def put(self, rule: Rule, hit: Hit, loader: str) -> Finding | None:
@@ -57,18 +57,23 @@ class Findings:
                 self._changed |= self._found.pop(key, None) is not None
                 return None
             known, last = self._found.get(key), self._last_step.get(key, -1)
-            new = _finding(rule, hit, loader)
+            finding = new = _finding(rule, hit, loader)
             self._changed = True
             if known is None:
                 self._found[key] = Found(new, loader)
             else:
-                first = known.finding.steps if hit.newest else sum(step <= last for step in steps)
-                _update(known.finding, new, len(steps) - first, keep=bool(steps) and not hit.newest)
+                finding = known.finding
+                first = finding.steps if hit.newest else sum(step <= last for step in steps)
+                new.steps = finding.steps + len(steps) - first
+                if steps and not hit.newest:
+                    new.samples = list(dict.fromkeys([*finding.samples, *new.samples]))[:MAX_SAMPLES]
+                    if new.severity == finding.severity:  # the sentence of the first step stays
+                        new.says, new.first_step, new.cure = finding.says, finding.first_step, finding.cure
+                vars(finding).update(vars(new))
             self._last_step[key] = max([last, *steps])
             logged = hit.logged and key not in self._logged
             if logged:
                 self._logged.add(key)
-            finding = self._found[key].finding
         if known is None:
             self.write()  # the process may be killed by what it found
         if logged:
@@ -81,7 +86,7 @@ class Findings:
         self._changed = True
 
     def keep_random(self, states: dict[str, Any]) -> None:
-        """What a worker says of its random numbers; see `random_state`."""
+        """Random states of a worker; see `random_state`."""
         with self._lock:
             self._random.append(states)
             self._changed = True
@@ -133,20 +138,6 @@ def _finding(rule: Rule, hit: Hit, loader: str) -> Finding:
         figures={name: float(value) for name, value in hit.figures.items()},
         cure=plain(hit.cure or rule.cure),
     )
-
-
-def _update(known: Finding, new: Finding, steps: int, *, keep: bool) -> None:
-    """keep: the sentence of the first step stays, unless the severity is another one."""
-    known.steps += steps
-    if keep:
-        room = MAX_SAMPLES - len(known.samples)
-        known.samples += [one for one in new.samples if one not in known.samples][:room]
-        known.figures = new.figures
-    if keep and known.severity == new.severity:
-        return
-    names = ("severity", "first_step", "says", "cure", *(() if keep else ("samples", "figures")))
-    for name in names:
-        setattr(known, name, getattr(new, name))
 
 
 _of_session: dict[tuple[_core.Session, int], Findings] = {}

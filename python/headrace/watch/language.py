@@ -37,7 +37,7 @@ _SAVED_EVERY_S = 2.0
 
 
 class Batch(NamedTuple):
-    """What is in one."""
+    """The tokens of a batch."""
 
     #: The field of the token ids, as the program writes it.
     where: str
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
 
 
 class _Loader:
-    """What was seen of one loader."""
+    """The tokens of one loader so far."""
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.name = unnumbered(handle.name)

@@ -1,4 +1,4 @@
-"""What a rule is, and the table of all rules: each is a function over rows of statistics.
+"""Rules, and the table of all of them: each is a function over rows of statistics.
 
 To add one, write a function like those of `field_rules`, `sample_rules` or `tensors.rules`, and a test;
 options and the tables in the docs (`make figures`) follow from it.
@@ -6,7 +6,6 @@ options and the tables in the docs (`make figures`) follow from it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -50,12 +49,6 @@ class Rule(NamedTuple):
     @property
     def parameters(self) -> dict[str, Any]:
         return dict(self.holds.__kwdefaults__ or {})
-
-    @property
-    def docs(self) -> tuple[str, str]:
-        """What it finds, and what it is silent on."""
-        what, _, silent = inspect.cleandoc(self.holds.__doc__ or "").partition("\n\n")
-        return " ".join(what.split()).rstrip("."), " ".join(silent.split()).rstrip(".")
 
 
 #: By kind, in the order in which they are judged.

@@ -28,7 +28,7 @@ class _Classes(NamedTuple):
     """The labels of a field that holds classes: numbers that come back, and are dense."""
 
     counts: Counter[int]
-    #: Of the dataset; 0: it does not say.
+    #: Classes of the dataset; 0: it does not say.
     number: int
 
 
@@ -86,7 +86,7 @@ def single_class_batches(loop: Any, where: str, seen: Rows, *, share: float = 0.
 
     Where chance explains half of them.
     """
-    classes = None if loop.training is False else _classes_in(loop, where, seen)
+    classes = None if loop.steps.trains is False else _classes_in(loop, where, seen)
     labels = [(row.step, found) for row, one in seen if len(found := _labels(one)) >= _FEW]
     single = [step for step, one in labels if len(set(one)) == 1]
     if classes is None or len(labels) < _FEW or len(single) < max(1, share * len(labels)):
@@ -129,7 +129,7 @@ def order_identical(loop: Any, epochs: Sequence[Epoch], *, compared: int = 512) 
 
     Evaluation; a note for a sampler of your own.
     """
-    if len(epochs) < 2 or loop.training is not True:
+    if len(epochs) < 2 or loop.steps.trains is not True:
         return
     before, now = epochs
     length = min(before.leading, now.leading, compared)
@@ -178,7 +178,7 @@ def duplicates_in_epoch(
     first, says = again[0][1], f"{share:.0%} of an epoch's samples were there before in it"
     figures = {"share": share, "samples": count}
     if not epoch.by_index:
-        # Where the data repeats itself, it does so in one worker, too.
+        # Data that repeats itself does so in one worker, too.
         others = sum(is_other for _, _, is_other in again)
         undivided = others > stream * count and 2 * (len(again) - others) < others
         yield Hit(
@@ -222,12 +222,12 @@ def leak(loop: Any) -> Iterator[Hit]:
     A note for one evaluation beside another that shares nothing: it may measure how well the training data is
     known.
     """
-    if loop.training is not True:
+    if loop.steps.trains is not True:
         return
-    shared = {one: loop.samples.shared_with(one.samples) for one in loop.beside() if one.is_no_training}
+    shared = {one: loop.samples.shared_with(one.samples) for one in loop.beside() if one.steps.may_evaluate}
     is_meant = any(count == 0 for count, _, _ in shared.values())
     for other, (count, of, samples) in shared.items():
-        if count and other.evaluates:
+        if count and other.steps.evaluates:
             yield Hit(
                 f"{loop.name} and {other.name}",
                 f"{count} of {of} samples that {other.name} evaluates are trained on by {loop.name}",
@@ -242,7 +242,7 @@ def leak(loop: Any) -> Iterator[Hit]:
 def _starts(loop: Any) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Name of a generator, and the passes and workers that began with one state and drew from it."""
     found: dict[tuple[str, str], set[tuple[int, int]]] = {}
-    for one in loop.starts if loop.training is not False else ():
+    for one in loop.starts if loop.steps.trains is not False else ():
         for state in one["states"]:
             if state["moved"]:
                 found.setdefault((state["name"], state["start"]), set()).add((one["pass"], one["worker"]))
@@ -273,7 +273,7 @@ def same_random_each_epoch(loop: Any) -> Iterator[Hit]:
 
     Workers that stay (`persistent_workers`).
     """
-    for name, seen in _starts(loop) if loop.training else ():
+    for name, seen in _starts(loop) if loop.steps.trains else ():
         passes = {number for number, _ in seen}
         if len(passes) > 1:
             yield Hit(

@@ -79,7 +79,7 @@ class OptimizerRows:
         self.reference = weakref.ref(optimizer)
         self._first: list[Row] = []
         self._last: deque[Row] = deque(maxlen=_MAX_LAST)
-        #: Of the update under way, or the last one.
+        #: The row of the update under way, or of the last one.
         self.row: Row | None = None
         self.updates = 0
         #: Whether a backward pass ended since its last update.
@@ -240,7 +240,7 @@ class DeadUnits:
         self._names = names
         self._alive: dict[int, Any] = {}
         self._layers: list[tuple[str, Any]] | None = None
-        self._looks = 0
+        self._samples = 0
 
     def before_update(
         self, row: Row, parameters: list[Any], gradients: list[Any], samples: int, readings: Readings
@@ -249,7 +249,7 @@ class DeadUnits:
         if self._layers is None:
             self._layers = self._hidden_layers()
         known = {id(one): gradient for one, gradient in zip(parameters, gradients, strict=True)}
-        self._looks += 1
+        self._samples += 1
         for _, reference in self._layers:
             weight = reference()
             gradient = known.get(id(weight))
@@ -259,7 +259,7 @@ class DeadUnits:
             moved = gradient.detach().flatten(1).ne(0).any(1)
             before = self._alive.get(id(weight))
             self._alive[id(weight)] = moved if before is None else moved | before
-        if self._looks % samples:
+        if self._samples % samples:
             return
         alive = [(name, self._alive.get(id(weight()))) for name, weight in self._layers]
         dead = {(name, one.numel()): (~one).sum().reshape(1) for name, one in alive if one is not None}

@@ -290,8 +290,8 @@ def dead_units(
         for (name, units), (dead,) in row.dead.items():
             if share * units < dead < units:  # a whole layer without a gradient is `no_gradient`
                 says = (
-                    f"{int(dead)} of {units} units of {name} had a gradient of exactly 0 in {samples} looks "
-                    f"by step {row.step}"
+                    f"{int(dead)} of {units} units of {name} had a gradient of exactly 0 in {samples} "
+                    f"samples by step {row.step}"
                 )
                 yield Hit(name, says, [row.step], figures={"dead": dead, "units": units})
 

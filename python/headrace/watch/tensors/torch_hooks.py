@@ -91,7 +91,7 @@ def _replace(
     setattr(owner, name, ours)
 
     def remove() -> None:
-        # Where another library has put its own around it, ours stays inside and passes on.
+        # If another library has put its own around it, ours stays inside and passes on.
         if getattr(owner, name) is ours:
             setattr(owner, name, original)
 

@@ -218,7 +218,7 @@ class Training:
         return mine
 
     def _parameter(self, kind: str, name: str, default: int = 0) -> int:
-        """Of a condition; ``default``: it is off."""
+        """The parameter of a condition; ``default``: it is off."""
         return int(self._conditions.get(kind, {}).get(name, default))
 
     @_harmless

@@ -57,14 +57,14 @@ def watch(
 
 
 class Watch:
-    """What `watch` returns."""
+    """One watch of a training; `watch` returns it."""
 
     def __init__(self, training: Training | None) -> None:
         self._training = training
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far, faults first. Values of a device arrive one step later."""
+        """Findings so far, faults first. Values of a device arrive one step later."""
         if self._training is None:
             return []
         self._training.judge(wait=True)
