@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -45,25 +45,16 @@ def nonfinite_module(training: Any, rows: Sequence[Row]) -> list[Hit]:
     return _not_finite(training, "nonfinite_module")
 
 
-class _Growth:
-    """A positive number against the largest of the first updates."""
-
-    def __init__(self, least: float) -> None:
-        self._reference = least
-        self._seen = 0
-        self.first = 0.0
-        self.in_a_row = 0
-
-    def add(self, value: float, ratio: float) -> float:
-        """How many times the reference it is."""
-        self._seen += 1
-        if self._seen == 1:
-            self.first = self._reference = max(self._reference, value)
-        grown = value / self._reference if self._reference > 0 else 0.0
-        self.in_a_row = self.in_a_row + 1 if grown > ratio else 0
-        if self._seen <= 10 and not self.in_a_row:
-            self._reference = max(self._reference, value)
-        return grown
+def _growth(values: Iterable[float], least: float, ratio: float) -> Iterator[tuple[float, int]]:
+    """How many times the largest of the first 10 each value is; how often in a row above ``ratio``."""
+    reference, in_a_row = least, 0
+    for seen, value in enumerate(values):
+        reference = reference if seen else max(least, value)
+        grown = value / reference if reference > 0 else 0.0
+        in_a_row = in_a_row + 1 if grown > ratio else 0
+        if seen < 10 and not in_a_row:
+            reference = max(reference, value)
+        yield grown, in_a_row
 
 
 @rule("tensors", _OVERFLOW)
@@ -78,29 +69,29 @@ def explosion(
 
     Targets of a large size, clipped spikes.
     """
+    read = [row for row in rows if row.norm is not None]
+    norms = [row.norm or 0.0 for row in read]
+    all_losses = [max(map(abs, row.losses), default=0.0) for row in read]
     # A loss below 1 may grow a thousandfold and mean nothing.
-    gradients, all_losses = _Growth(0.0), _Growth(1.0)
+    growth = zip(_growth(norms, 0.0, ratio), all_losses, _growth(all_losses, 1.0, ratio), strict=True)
     found: list[tuple[int, str, Any]] = []
     last: Row | None = None
     for row in rows:
         if row.is_bad and last is not None and last.norm is not None and last.norm < math.inf:
-            times = last.norm / gradients.first if gradients.first else math.inf
+            times = last.norm / norms[0] if norms[0] else math.inf
             says = f"the norm of the gradients was {last.norm:.3g}, {times:.3g} times the first one"
             found.append((last.step, f"{says}, when the numbers overflowed", last.largest))
-        if row.is_bad:
-            last = None
+        last = None if row.is_bad else last
         if row.norm is None:
             continue
-        loss = max((abs(one) for one in row.losses), default=0.0)
-        grown, loss_grown = gradients.add(row.norm, ratio), all_losses.add(loss, ratio)
-        # Gradients grow with the weights, as those of a fit to large targets do.
-        falls = bool(row.losses) and loss_grown < 10.0
-        last = row if row.norm == math.inf or row.norm > ratio * gradients.first else None
+        (grown, in_a_row), loss, (loss_grown, losses_in_a_row) = next(growth)
+        last = row if row.norm == math.inf or row.norm > ratio * norms[0] else None
         if row.norm == math.inf:
             says = "the norm of the gradients is beyond float32, and each of them is finite"
-        elif all_losses.in_a_row >= steps:
+        elif losses_in_a_row >= steps:
             says = f"the loss is {loss:.3g}, {loss_grown:.3g} times that of the first updates"
-        elif gradients.in_a_row >= steps and not falls:
+        # Gradients grow with the weights while a loss falls, as those of a fit to large targets do.
+        elif in_a_row >= steps and (not row.losses or loss_grown >= 10.0):
             says = f"the norm of the gradients is {row.norm:.3g}, {grown:.3g} times that of the first updates"
         else:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import math
+import os
 import sys
 import weakref
 from collections import deque
@@ -50,6 +51,7 @@ _open: weakref.WeakSet[Training] = weakref.WeakSet()
 def _judge_before_reports() -> None:
     process_files.before_reading.append(_judge_all)
     atexit.register(_judge_all)
+    os.register_at_fork(after_in_child=_open.clear)  # the parent reports its trainings
 
 
 def _judge_all() -> None:
