@@ -265,11 +265,12 @@ class Training:
         row.is_alone = len(self._optimizers) == 1 and torch_hooks.is_alone()
         if row.is_alone and row.update % (4 * self._every) == 0:
             row.labels = _labels_of(taken)
+        has_skip, is_scaled = skipped is not None, scale is not None  # no tensor of the scaler's is kept
         # Later the gradients are those of another step: only their norms are known.
         now = gradients if self._readings.at_once(found) else None
 
         def read(values: list[float]) -> None:
-            is_skipped = skipped is not None and bool(values[count])
+            is_skipped = has_skip and bool(values[count])
             values = values[:count]
             overflowed = not math.isfinite(sum(values))
             if is_skipped or row.is_bad:
@@ -283,7 +284,7 @@ class Training:
                 row.bad_gradient = True
                 self.not_finite.gradients(list(zip(named, finite, strict=True)), row.step, taken)
                 self._judge_kinds("nonfinite_gradient")
-            elif not overflowed or scale is None:  # else by the factor of a GradScaler
+            elif not overflowed or not is_scaled:  # else by the factor of a GradScaler
                 row.set_norms(values, parameters, overflowed=overflowed)
 
         self._readings.read(found, read)
