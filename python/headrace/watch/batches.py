@@ -26,9 +26,9 @@ from headrace.watch.steps import LoopSteps
 _SHARE = 0.003
 #: ... or, in short runs, seconds in all, spent evenly after the first part of them.
 _AT_FIRST_S, _IN_ALL_S, _SHARE_AT_FIRST = 0.3, 1.0, 0.1
-#: Loops that are watched at a time, the rows that each keeps (the first ones, the last ones), and how many
+#: Loops that are watched at a time, the rows that each keeps (first ones, odd ones, last ones), and how many
 #: samples the last ones have: 4 MB a loop.
-MAX_LOOPS, _MAX_FIRST, _MAX_LAST, _MAX_SAMPLES = 16, 16, 512, 1 << 14
+MAX_LOOPS, _MAX_FIRST, _MAX_ODD, _MAX_LAST, _MAX_SAMPLES = 16, 16, 128, 512, 1 << 14
 
 
 class Taken(NamedTuple):
@@ -93,6 +93,7 @@ class WatchedLoop:
         self._findings = findings_of(handle.session)
         self._findings.judges.append(self._judge)
         self._first: list[Row] = []
+        self._odd: deque[Row] = deque(maxlen=_MAX_ODD)
         self._rows: deque[Row] = deque()
         self._row_samples = 0
         #: The epoch under way and the one before.
@@ -123,7 +124,7 @@ class WatchedLoop:
         _open.remove(self)
         self._findings.judges.remove(self._judge)
         self.steps.forget()
-        for kept in (self._first, self._rows, self._epochs, self._drawn):
+        for kept in (self._first, self._odd, self._rows, self._epochs, self._drawn):
             kept.clear()
         self.samples = LoopSamples()
 
@@ -131,8 +132,8 @@ class WatchedLoop:
 
     @property
     def rows(self) -> list[Row]:
-        """The first ones, and the last ones."""
-        return [*self._first, *self._rows]
+        """The first ones, those between with samples that are not finite or constant, and the last ones."""
+        return [*self._first, *self._odd, *self._rows]
 
     @property
     def dataset(self) -> Any:
@@ -246,7 +247,10 @@ class WatchedLoop:
             self._rows.append(row)
             self._row_samples += row.size
             while len(self._rows) > _MAX_LAST or self._row_samples > max(_MAX_SAMPLES, row.size):
-                self._row_samples -= self._rows.popleft().size
+                oldest = self._rows.popleft()
+                self._row_samples -= oldest.size
+                if any(one.nonfinite_rows or one.constant_rows for one in oldest.fields):
+                    self._odd.append(oldest)
         new = {one.where for one in row.fields if one.nonfinite_rows} - self._nonfinite
         if new:  # the program may be killed by what it found
             self._nonfinite |= new

@@ -110,40 +110,9 @@ def scale(
 ) -> Iterator[Hit]:
     """Samples of two scales side by side, bytes divided by 255 twice, a channel of another scale."""
     data = [(row, one) for row, one in seen if one.is_data]
-    peaks = sorted(
-        ((peak, row.step, at, row) for row, one in data for at, peak in enumerate(one.peaks) if peak > 0),
-        key=lambda one: one[0],
-    )
-    widest, at = max(((b[0] / a[0], i + 1) for i, (a, b) in enumerate(pairwise(peaks))), default=(0.0, 0))
-    sides = sorted((peaks[:at], peaks[at:]), key=len)
-    least = len(sides[0])
-    # Samples that come one after the other are a drift.
-    steps = [{step for _, step, _, _ in side} for side in sides]
-    is_mixed = least > 0 and min(steps[0]) <= max(steps[1]) and min(steps[1]) <= max(steps[0])
-    if (
-        (widest >= far and least >= CHANCE * len(peaks))
-        or (widest >= apart and 10 * least >= len(peaks) and is_mixed)
-    ) and (
-        least >= few
-        # Among themselves the samples of a side differ less: 8 times where the sides are 32 times apart.
-        and all(side[-1 - len(side) // 20][0] <= widest**0.6 * side[len(side) // 20][0] for side in sides)
-    ):
-        odd = sides[0]
-        reach, others = (side[len(side) // 2][0] for side in sides)
-        yield Hit(
-            where,
-            f"{where} has samples of two scales: {least} of {len(peaks)} reach {reach:.3g}, the others "
-            f"{others:.3g}",
-            first=min(step for _, step, _, _ in odd),
-            samples=[index for _, _, at, row in odd for index in row.indices_of([at])],
-            figures={
-                "low": min(reach, others),
-                "high": max(reach, others),
-                "samples": least,
-                "of_samples": len(peaks),
-            },
-            cure=_SCALE,
-        )
+    peaks = sorted(peak for _, one in data for peak in one.peaks if peak > 0)
+    if peaks and peaks[-1] >= apart * peaks[0]:  # the search takes as long as all other rules
+        yield from _two_scales(where, data, peaks, apart=apart, few=few, far=far)
     images = [one for _, one in data if one.is_image and one.is_float]
     low = min((one.all.min for one in images), default=-1.0)
     high = max((one.all.max for one in images), default=0.0)
@@ -164,6 +133,44 @@ def scale(
             # Bytes beside shares; anything else may be what the sensor gives.
             fault=100 <= max(reached) <= _BYTE and min(reached) <= 4,
             figures={"low": min(reached), "high": max(reached)},
+        )
+
+
+def _two_scales(
+    where: str, data: Rows, peaks: list[float], *, apart: float, few: int, far: float
+) -> Iterator[Hit]:
+    widest, at = max((after / before, at) for at, (before, after) in enumerate(pairwise(peaks), 1))
+    sides = sorted((peaks[:at], peaks[at:]), key=len)
+    least = len(sides[0])
+    # Among themselves the samples of a side differ less: 8 times where the sides are 32 times apart.
+    if least < few or any(one[-1 - len(one) // 20] > widest**0.6 * one[len(one) // 20] for one in sides):
+        return
+    is_low = sides[0][0] < peaks[at]
+    odd = [
+        (row, at_row)
+        for row, one in data
+        for at_row, peak in enumerate(one.peaks)
+        if peak > 0 and (peak < peaks[at]) is is_low
+    ]
+    rest = [
+        row.step
+        for row, one in data
+        if any(peak > 0 and (peak < peaks[at]) is not is_low for peak in one.peaks)
+    ]
+    # Samples that come one after the other are a drift.
+    is_mixed = odd[0][0].step <= rest[-1] and rest[0] <= odd[-1][0].step
+    is_clear = widest >= far and least >= CHANCE * len(peaks)
+    if is_clear or (widest >= apart and 10 * least >= len(peaks) and is_mixed):
+        reach, others = (one[len(one) // 2] for one in sides)
+        low, high = sorted((reach, others))
+        yield Hit(
+            where,
+            f"{where} has samples of two scales: {least} of {len(peaks)} reach {reach:.3g}, the others "
+            f"{others:.3g}",
+            first=odd[0][0].step,
+            samples=[index for row, at_row in odd for index in row.indices_of([at_row])],
+            figures={"low": low, "high": high, "samples": least, "of_samples": len(peaks)},
+            cure=_SCALE,
         )
 
 

@@ -61,14 +61,10 @@ class _Loader:
         #: By number: tokens of the batch.
         self.steps: dict[int, int] = {}
 
-    @property
-    def has_none(self) -> bool:
-        return not self.batches and self._tries >= _MAX_TRIES
-
     def look(self, batch: Any) -> bool:
         """Whether there are tokens in it."""
         self._tries += 1
-        found = tokens_of(batch)
+        found = tokens_of(batch) if self.batches or self._tries <= _MAX_TRIES else None
         if found is None:
             return False
         tokens = sum(found.lengths)
@@ -185,7 +181,7 @@ class _Languages:
 
     def took(self, loader: int, batch: Any) -> bool:
         known, path = self._loaders.get(loader, (None, ""))
-        if known is None or known.has_none or not known.look(batch):
+        if known is None or not known.look(batch):
             return False
         kept = self._kept.setdefault(path, [])
         if known not in kept:
@@ -208,13 +204,9 @@ class _Languages:
             except (OSError, ValueError):  # a full disk, of which the recording tells; no folder any more
                 pass
 
-    def forget(self) -> None:
-        """A forked child's loaders are its own."""
-        self.__init__()  # type: ignore[misc]
-
 
 _languages = _Languages()
-os.register_at_fork(after_in_child=_languages.forget)
+os.register_at_fork(after_in_child=_languages.__init__)  # type: ignore[misc]
 
 
 def look_into(handle: _core.LoaderHandle) -> None:

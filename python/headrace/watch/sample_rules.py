@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.watch.datasets import classes_of
 from headrace.watch.rows import Field, Row
@@ -24,31 +24,26 @@ _MAX_CLASSES = 1000
 _FEW = 8
 
 
-class _Classes(NamedTuple):
-    """The labels of a field that holds classes: numbers that come back, and are dense."""
-
-    counts: Counter[int]
-    #: Classes of the dataset; 0: it does not say.
-    number: int
-
-
 def _labels(one: Field) -> list[int]:
     return [value for value in one.values or () if value not in _IGNORED]
 
 
-def _classes_in(loop: Any, where: str, seen: Rows) -> _Classes | None:
-    """None: the field holds lengths, indices, measurements or one class only."""
+def _classes_in(loop: Any, where: str, seen: Rows) -> tuple[Counter[int], int]:
+    """The labels of a field of classes, and how many classes the dataset has, 0: it does not say.
+
+    Classes are numbers that come back, and are dense. Empty: lengths, indices, measurements, or one class.
+    """
     seen = [(row, one) for row, one in seen if one.values is not None]
     if not seen or not (_NAME.search(where) or _is_last(where, seen[0][0])):
-        return None
+        return Counter(), 0
     counts = Counter(value for _, one in seen for value in _labels(one))
     number, total = classes_of(loop.dataset), sum(counts.values())
     usual = [value for value in counts if value >= 0]
     negative = sum(count for value, count in counts.items() if value < 0)
     if not 1 < len(counts) <= _MAX_CLASSES or not usual or 20 * negative > total:
-        return None
+        return Counter(), 0
     is_dense = total >= 4 * len(usual) and max(usual) < max(2 * len(usual) + _FEW, number)
-    return _Classes(counts, number) if is_dense else None
+    return (counts, number) if is_dense else (Counter(), 0)
 
 
 def _is_last(where: str, row: Row) -> bool:
@@ -62,19 +57,18 @@ def label_range(loop: Any, where: str, seen: Rows) -> Iterator[Hit]:
 
     -1, -100 and 255, which losses leave out.
     """
-    classes = _classes_in(loop, where, seen)
-    if classes is None:
-        return
-    last = classes.number or max(classes.counts) + 1
-    odd = [
-        (row, at, value)
-        for row, one in seen
-        for at, value in enumerate(one.values or ())
-        if value not in _IGNORED and not 0 <= value < last
-    ]
-    if odd:
+    counts, number = _classes_in(loop, where, seen)
+    last = number or max(counts, default=0) + 1
+    beyond = {value for value in counts if not 0 <= value < last}
+    if beyond:
+        odd = [
+            (row, at, value)
+            for row, one in seen
+            for at, value in enumerate(one.values or ())
+            if value in beyond
+        ]
         row, at, value = odd[0]
-        known = f"; the dataset has {classes.number} classes" if classes.number else ""
+        known = f"; the dataset has {number} classes" if number else ""
         samples = dict.fromkeys(index for row, at, _ in odd for index in row.indices_of([at]))
         says = f"{where} is {value} in step {row.step}, {row.sample(at)}{known}"
         yield Hit(where, says, first=row.step, samples=samples)
@@ -86,23 +80,26 @@ def single_class_batches(loop: Any, where: str, seen: Rows, *, share: float = 0.
 
     Where chance explains half of them.
     """
-    classes = None if loop.steps.trains is False else _classes_in(loop, where, seen)
+    counts, _ = _classes_in(loop, where, seen)
     labels = [(row.step, found) for row, one in seen if len(found := _labels(one)) >= _FEW]
     single = [step for step, one in labels if len(set(one)) == 1]
-    if classes is None or len(labels) < _FEW or len(single) < max(1, share * len(labels)):
+    if (
+        not counts
+        or loop.steps.trains is False
+        or len(labels) < _FEW
+        or len(single) < max(1, share * len(labels))
+    ):
         return
-    total = sum(classes.counts.values())
+    total = sum(counts.values())
     sizes = Counter(len(one) for _, one in labels)
     by_chance = sum(
-        batches * (count / total) ** size
-        for size, batches in sizes.items()
-        for count in classes.counts.values()
+        batches * (count / total) ** size for size, batches in sizes.items() for count in counts.values()
     )
     if by_chance <= 0.5 * len(single):
-        figures = {"batches": len(single), "of_batches": len(labels), "classes": len(classes.counts)}
+        figures = {"batches": len(single), "of_batches": len(labels), "classes": len(counts)}
         says = (
             f"{len(single)} of {len(labels)} batches have one class only in {where}, of "
-            f"{len(classes.counts)} in all: the samples come sorted by class"
+            f"{len(counts)} in all: the samples come sorted by class"
         )
         yield Hit(where, says, first=single[0], figures=figures)
 
@@ -110,10 +107,10 @@ def single_class_batches(loop: Any, where: str, seen: Rows, *, share: float = 0.
 @rule("fields", "If the rare class matters: weights in the loss, or a WeightedRandomSampler")
 def imbalance(loop: Any, where: str, seen: Rows, *, ratio: float = 10.0, labels: int = 500) -> Iterator[Hit]:
     """A note: one class is ten times as frequent as another, after 500 labels."""
-    classes = _classes_in(loop, where, seen)
-    if classes is None:
+    counts, _ = _classes_in(loop, where, seen)
+    if not counts:
         return
-    total, listed = sum(classes.counts.values()), classes.counts.most_common()
+    total, listed = sum(counts.values()), counts.most_common()
     (most, many), (least, few) = listed[0], listed[-1]
     if total >= labels and many >= ratio * few:
         says = (
