@@ -81,7 +81,7 @@ def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Training:
-    """One watch while it is open: a `torch_hooks.Listener`. Rules read its public attributes."""
+    """One watch while it is open. `torch_hooks` calls it; rules read its public attributes."""
 
     def __init__(
         self,
