@@ -58,9 +58,8 @@ class Findings:
                 return None
             known, last = self._found.get(key), self._last_step.get(key, -1)
             finding = new = _finding(rule, hit, loader)
-            self._changed = True
             if known is None:
-                self._found[key] = Found(new, loader)
+                self._found[key], self._changed = Found(new, loader), True
             else:
                 finding = known.finding
                 first = finding.steps if hit.newest else sum(step <= last for step in steps)
@@ -69,6 +68,7 @@ class Findings:
                     new.samples = list(dict.fromkeys([*finding.samples, *new.samples]))[:MAX_SAMPLES]
                     if new.severity == finding.severity:  # the sentence of the first step stays
                         new.says, new.first_step, new.cure = finding.says, finding.first_step, finding.cure
+                self._changed |= new != finding
                 vars(finding).update(vars(new))
             self._last_step[key] = max([last, *steps])
             logged = hit.logged and key not in self._logged
@@ -83,7 +83,7 @@ class Findings:
     def keep_samples(self, loader: str, indices: list[int]) -> None:
         """Dataset indices of the first epoch; see `samples_seen`."""
         self.samples_seen.setdefault(loader, []).extend(indices)
-        self._changed = True
+        self._changed |= bool(indices)
 
     def keep_random(self, states: dict[str, Any]) -> None:
         """Random states of a worker; see `random_state`."""
