@@ -218,6 +218,7 @@ figures: setup  ## what is written from declarations: pages of figures and table
 	$(VENV)/python tools/figures.py
 	$(VENV)/python tools/table_columns.py
 	$(VENV)/python tools/loader_modules.py
+	$(VENV)/python tools/watch_kinds.py
 	$(VENV)/python tools/schema.py
 
 # --- release ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from torch.nn import functional
 from training import Gpt, next_token_loss
 
 import headrace as hr
-from headrace.watch.tensors import interposed
+from headrace.watch.tensors import torch_hooks
 
 #: Steps in a row with and without.
 TURN = 3
@@ -103,16 +103,16 @@ def steps(make: Callable[[], Any], rounds: int) -> Iterator[tuple[bool, float, f
         hr.session(run=folder),
         hr.watch(model, optimizer) as watching,
     ):
-        judge = watching._judge
+        judge = watching._training
         timed = Timed(judge)
         for _ in range(WARM_UP):
             optimizer.zero_grad()
             loss(model).backward()
             optimizer.step()
-        interposed._listeners[:] = []
+        torch_hooks._listeners[:] = []
         for turn in range(2 * rounds):
             watched = turn % 2 == 1
-            interposed._listeners[:] = [timed] if watched else []
+            torch_hooks._listeners[:] = [timed] if watched else []
             assert judge is not None
             hooks = nullcontext() if watched else _without_hook(model)
             with hooks:
@@ -122,7 +122,7 @@ def steps(make: Callable[[], Any], rounds: int) -> Iterator[tuple[bool, float, f
                     loss(model).backward()
                     optimizer.step()
                     yield watched, time.thread_time() - begin, timed.spent - before
-        interposed._listeners[:] = [judge]
+        torch_hooks._listeners[:] = [judge]
 
 
 class _without_hook:  # noqa: N801

@@ -139,9 +139,7 @@ def taken(batches: Iterable[Any]) -> Iterator[Any]:
     for step, batch in enumerate(batches):
         rows = len(batch[0] if isinstance(batch, tuple) else batch)
         indices = list(range(step * rows, (step + 1) * rows))
-        watch_batches._last.taken = watch_batches.Taken(
-            "train", step, 0, indices, -1, watch_batches.arrays_of(batch)
-        )
+        watch_batches._last.taken = watch_batches.Taken(step, indices, -1, watch_batches.arrays_of(batch))
         yield batch
     watch_batches._last.taken = None
 

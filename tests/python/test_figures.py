@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 STRUCTS: dict[str, Any] = {struct["name"]: struct for struct in json.loads(_core.profile_schema())}
 
 
-@pytest.mark.parametrize("tool", ["figures.py", "table_columns.py", "loader_modules.py", "schema.py"])
+@pytest.mark.parametrize(
+    "tool", ["figures.py", "table_columns.py", "loader_modules.py", "schema.py", "watch_kinds.py"]
+)
 def test_what_is_written_from_declarations_is_up_to_date(tool: str) -> None:
     run = subprocess.run(
         [sys.executable, str(ROOT / "tools" / tool), "--check"], capture_output=True, text=True

@@ -112,6 +112,14 @@ def _map(
     yield from lost
 
 
+#: Executors that have a name; each is imported if it is asked for.
+_NAMED = {
+    "ray": "headrace.cluster._ray:RayExecutor",
+    "dask": "distributed:Client",
+    "mpi": "mpi4py.futures:MPIPoolExecutor",
+}
+
+
 @contextmanager
 def engine(name: str) -> Iterator[Executor | None]:
     """The executor of an engine: local (None), ray, dask, mpi, or MODULE:NAME, called without arguments.
@@ -121,9 +129,16 @@ def engine(name: str) -> Iterator[Executor | None]:
     if name == "local":
         yield None
         return
+    module, _, attribute = _NAMED.get(name, name).partition(":")
+    if not module or not attribute:
+        raise UsageError(f"no engine {name!r}: local, ray, dask, mpi or MODULE:EXECUTOR")
     try:
-        made = _make(name)
-    except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py without an MPI library
+        made = getattr(importlib.import_module(module), attribute)
+        if isinstance(made, type) or not callable(getattr(made, "submit", None)):
+            made = made()
+        made = getattr(made, "get_executor", lambda: made)()  # a Client of Dask has one
+    except (ImportError, AttributeError, TypeError, RuntimeError) as error:
+        # RuntimeError: mpi4py without an MPI library.
         said = error_line(error)[:200]
         raise UsageError(f"engine {name}: {said}; install it or use --engine local") from None
     if not callable(getattr(made, "submit", None)):
@@ -132,30 +147,3 @@ def engine(name: str) -> Iterator[Executor | None]:
         yield made
     finally:
         made.shutdown()
-
-
-def _make(name: str) -> Any:
-    if name == "ray":
-        from headrace.cluster._ray import RayExecutor
-
-        return RayExecutor()
-    if name == "dask":
-        from distributed import Client
-
-        return Client().get_executor()
-    if name == "mpi":
-        from mpi4py.futures import MPIPoolExecutor
-
-        return MPIPoolExecutor()
-    module, colon, attribute = name.partition(":")
-    if not colon or not module or not attribute:
-        raise UsageError(f"no engine {name!r}: local, ray, dask, mpi or MODULE:EXECUTOR")
-    made = getattr(importlib.import_module(module), attribute, None)
-    if made is None:
-        raise UsageError(f"engine {name}: {module} has no {attribute}")
-    if callable(getattr(made, "submit", None)) and not isinstance(made, type):
-        return made
-    try:
-        return made()
-    except TypeError as error:
-        raise UsageError(f"engine {name}: cannot be called without arguments: {error_line(error)}") from None

@@ -18,22 +18,21 @@ _SHARED = 0.02
 _MAX_BYTES = 64 << 20
 
 
-#: Every kind of finding.
+#: Every kind of finding (`tools/watch_kinds.py`).
 KINDS = frozenset(
     (
         "nonfinite_batch",
         "constant_samples",
-        "range_drift",
         "scale",
+        "range_drift",
         "shape_change",
+        "padding",
         "label_range",
         "single_class_batches",
         "imbalance",
-        "padding",
         "order_identical",
         "duplicates_in_epoch",
         "leak",
-        "ranks_overlap",
         "same_random_in_workers",
         "same_random_each_epoch",
         "nonfinite_loss",
@@ -42,15 +41,15 @@ KINDS = frozenset(
         "explosion",
         "gradient_vanishing",
         "no_gradient",
+        "detached",
         "gradients_not_cleared",
         "weight_not_updated",
-        "detached",
         "weight_change_too_large",
-        "weight_change_too_small",
         "bad_initialisation",
         "dead_units",
         "loss_flat",
         "scaler_skips",
+        "ranks_overlap",
     )
 )
 
@@ -142,7 +141,7 @@ def ranks_overlap(run: str, rank: int, loader: str, own: set[int]) -> Finding | 
         severity="fault",
         where=loader,
         steps=1,
-        samples=sorted(shared)[:_MOST_SAMPLES],
+        samples=sorted(one for one in shared if one >= 0)[:_MOST_SAMPLES],  # below 0: by content
         says=f"{loader}: ranks {rank} and {other} take the same samples: {share:.0%} of those compared",
         figures={"share": share, "samples": float(len(shared))},
         cure="Give each rank its part: DistributedSampler, or a shard by rank; ranks that share one model "

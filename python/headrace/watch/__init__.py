@@ -1,4 +1,4 @@
-"""What is wrong with the data and the training: batches, random numbers, tensors. Off unless asked."""
+"""Finds faults of the data and the training: batches, random numbers, tensors. Off unless asked."""
 
 from __future__ import annotations
 

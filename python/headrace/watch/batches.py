@@ -1,47 +1,41 @@
-"""The batches that watched loops take: which step, samples and worker, and what is wrong with them."""
+"""The batches of watched loops: their rows of statistics, and the judge that applies the rules to them."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.loader_names import unnumbered
 from headrace.common.messages import warn_once
-from headrace.watch.checks import CHECKS, Check
+from headrace.results.findings import documents_of
+from headrace.watch import field_rules, sample_rules  # noqa: F401 - they are in the table once imported
 from headrace.watch.datasets import Order, file_of, plain_index, weakly
 from headrace.watch.fields import fields_of
-from headrace.watch.findings import findings_of
-from headrace.watch.looked_at import Seen
-from headrace.watch.overlap import Overlap
-from headrace.watch.random_state import EPOCHS, WorkersRandom
-from headrace.watch.steps import LoopSteps, are_counted
+from headrace.watch.findings import JUDGED_EVERY_S, findings_of
+from headrace.watch.rows import Field, Row
+from headrace.watch.rules import RULES, Hit, Rule, rules_for
+from headrace.watch.samples import Epoch, LoopSamples
+from headrace.watch.steps import LoopSteps
 
-#: Batches are looked at while that takes no more than this share of the time ...
+#: Share of the time that statistics and judging take at most ...
 _SHARE = 0.003
-#: ... or, in short runs, so much in all, spent evenly after the first part of it.
-_AT_FIRST_S = 0.3
-_IN_ALL_S = 1.0
-_SHARE_AT_FIRST = 0.1
-#: Findings are judged and saved so often.
-_JUDGED_EVERY_S = 2.0
-
-
-#: Loops whose batches are looked at: the state of each one's checks has 4 MB at most.
-MOST_LOOPS = 16
+#: ... or, in short runs, seconds in all, spent evenly after the first part of them.
+_AT_FIRST_S, _IN_ALL_S, _SHARE_AT_FIRST = 0.3, 1.0, 0.1
+#: Loops that are watched at a time, the rows that each keeps (first ones, odd ones, last ones), and how many
+#: samples the last ones have: 4 MB a loop.
+MAX_LOOPS, _MAX_FIRST, _MAX_ODD, _MAX_LAST, _MAX_SAMPLES = 16, 16, 128, 512, 1 << 14
 
 
 class Taken(NamedTuple):
     """A batch, and where it comes from."""
 
-    loader: str
     #: Batches that this loader's loops took before it, over all epochs.
     step: int
-    #: From 0.
-    epoch: int
     #: Dataset index of each row; None: not known.
     indices: list[Any] | None
     #: -1: not known.
@@ -61,14 +55,12 @@ def arrays_of(batch: Any) -> list[tuple[str, weakref.ref[Any]]]:
     return [(name, weakref.ref(one)) for name, one in fields_of(batch)]
 
 
-_open: list[WatchedLoop] = []
-
-
 class _Last(threading.local):
     taken: Taken | None = None
 
 
 _last = _Last()
+_open: list[WatchedLoop] = []
 
 
 def last_taken() -> Taken | None:
@@ -79,8 +71,8 @@ def last_taken() -> Taken | None:
 class WatchedLoop:
     """The loops over one loader. Used by the thread that takes its batches."""
 
-    #: Epochs whose workers say where their random numbers begin.
-    random_epochs = EPOCHS
+    #: Epochs whose workers write where their random numbers begin, at most.
+    MAX_RANDOM_EPOCHS = 3
 
     def __init__(self, handle: _core.LoaderHandle, name: str | None = None) -> None:
         """name: of a part of the loader's batches; None: the loader's."""
@@ -88,53 +80,64 @@ class WatchedLoop:
         self.name = name or handle.name
         #: See `datasets.signature_of`; None: not known.
         self.signature: tuple[Any, ...] | None = None
+        #: The sampler that draws the indices; None: not known.
+        self.order: Order | None = None
+        #: Worker processes; 0: none, or not known.
+        self.workers = 0
+        #: Random states that workers wrote.
+        self.starts: list[dict[str, Any]] = []
+        self.samples = LoopSamples()
+        self._starts_read: set[str] = set()
         self._parts: dict[tuple[Any, ...], WatchedLoop] = {}
         self._dataset: Callable[[], Any] = lambda: None
-        self.order: Order | None = None
-        self.workers = 0
         self._findings = findings_of(handle.session)
         self._findings.judges.append(self._judge)
-        self._checks: list[Check] = [kind(self) for kind in CHECKS]
-        self._overlap = Overlap(self, self._findings)
-        self._random = WorkersRandom(self, self._findings, handle.session)
+        self._first: list[Row] = []
+        self._odd: deque[Row] = deque(maxlen=_MAX_ODD)
+        self._rows: deque[Row] = deque()
+        self._row_samples = 0
+        #: The epoch under way and the one before.
+        self._epochs: deque[Epoch] = deque(maxlen=2)
         self._step = 0
         self._epoch = -1
         self._in_epoch = 0
+        #: Fields that had a number that is not finite: the first one of each is judged at once.
+        self._nonfinite: set[str] = set()
         #: Identity of the iterator of the last batch; None: no weak reference can be made to it.
         self._iterator: tuple[int, weakref.ref[Any] | None] = 0, None
         self._number = -1
         #: Indices that were drawn, by the number of their batch.
         self._drawn: dict[int, list[Any]] = {}
-        self._began = _core.now_s()
-        self._spent = 0.0
-        self._steps = LoopSteps()
-        are_counted()
-        self._judged_at = 0.0
+        self._began = self._used_at = _core.now_s()
+        self._spent = self._judged_at = 0.0
+        #: Whether it trains.
+        self.steps = LoopSteps()
         self._closed = False
-        self._used_at = self._began
         _open.append(self)
-        if len(_open) > MOST_LOOPS:
+        if len(_open) > MAX_LOOPS:
             min(_open, key=lambda one: one._used_at)._close()
 
     def _close(self) -> None:
-        """Judge a last time, and free what the checks keep."""
+        """Judge a last time, and free the rows."""
         self._judge()
         self._closed = True
         _open.remove(self)
         self._findings.judges.remove(self._judge)
-        self._steps.forget()
-        self._checks.clear()
-        self._drawn.clear()
-        self._overlap = Overlap(self, self._findings)
+        self.steps.forget()
+        for kept in (self._first, self._odd, self._rows, self._epochs, self._drawn):
+            kept.clear()
+        self.samples = LoopSamples()
 
-    # --- what checks ask and say ---
+    # --- what rules read ------------------------------------------------------------------------------------
 
     @property
-    def training(self) -> bool | None:
-        return self._steps.trains if are_counted() else None
+    def rows(self) -> list[Row]:
+        """The first ones, those between with samples that are not finite or constant, and the last ones."""
+        return [*self._first, *self._odd, *self._rows]
 
     @property
     def dataset(self) -> Any:
+        """The dataset whose indices its batches have; None: not known, or gone."""
         return self._dataset()
 
     @dataset.setter
@@ -147,35 +150,12 @@ class WatchedLoop:
         """So many have begun."""
         return self._epoch + 1
 
-    @property
-    def evaluates(self) -> bool:
-        return self.training is False and self._steps.evaluates
+    def beside(self) -> list[WatchedLoop]:
+        """Loops of the run that began an epoch after optimizers had stepped on this one's batches."""
+        same_run = (one for one in _open if one is not self and one._findings is self._findings)
+        return [one for one in same_run if self.steps in one.steps.follows]
 
-    @property
-    def is_no_training(self) -> bool:
-        return self.training is False and self._steps.is_no_training
-
-    def follows(self, other: WatchedLoop) -> bool:
-        return other._steps in self._steps.follows
-
-    def add(self, kind: str, where: str, says: str, **more: Any) -> None:
-        self._findings.add(kind, where, f"{self.name}: {says}", loader=self.name, **more)
-
-    def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
-        self._findings.tell(kind, where, f"{self.name}: {says}", loader=self.name, **more)
-
-    def say(self, kind: str, where: str) -> None:
-        self._findings.say(kind, where, self.name)
-
-    def replace(self, kind: str, where: str, **changes: Any) -> None:
-        if "says" in changes:
-            changes["says"] = f"{self.name}: {changes['says']}"
-        self._findings.replace(kind, where, self.name, **changes)
-
-    def withdraw(self, kind: str, where: str) -> None:
-        self._findings.withdraw(kind, where, self.name)
-
-    # --- what happens ---
+    # --- what happens ---------------------------------------------------------------------------------------
 
     def part_of(self, signature: tuple[Any, ...]) -> WatchedLoop:
         """The loop for an iterator of the same record: another one, where it reads other data."""
@@ -211,7 +191,7 @@ class WatchedLoop:
             self._drawn[number] = listed
 
     def seeing(self, hand_over: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-        """What hands over the items of a pass of a native pipeline, and looks at them; None: as they are."""
+        """Hands over the items of a pass of a native pipeline, each after its row was written."""
         one_pass = object()
 
         def hand(item: Any) -> Any:
@@ -226,49 +206,64 @@ class WatchedLoop:
         return hand
 
     def took(self, iterator: Any, number: int, worker: int, batch: Any) -> bool:
-        """The loop has a batch. number: in its epoch, -1: the next one. Returns whether it was looked at."""
+        """The loop has a batch. number: in its epoch, -1: the next one. Returns whether it has a row."""
         if self._closed:
             return False
         began = self._used_at = _core.now_s()
         if not self._goes_on(iterator, number):
             self._begin_epoch(iterator)
         self._number = number
-        taken_number = number if number >= 0 else self._in_epoch
-        self._steps.took()
-        indices = self._drawn.pop(taken_number, None)
+        self.steps.took()
+        indices = self._drawn.pop(number if number >= 0 else self._in_epoch, None)
         arrays = arrays_of(batch)
-        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, arrays, self._dataset)
+        _last.taken = Taken(self._step, indices, worker, arrays, self._dataset)
         if indices is not None:
-            self._run(lambda check: check.draw(self._step, self._epoch, indices))
-            self._overlap.draw(self._epoch, indices)
-        looked = self._is_looked_at(began)
-        if looked:
-            seen = Seen(
-                batch,
-                step=self._step,
-                epoch=self._epoch,
-                in_epoch=self._in_epoch,
-                indices=indices,
-                worker=worker,
-                file_of=self._file_of,
-            )
-            self._run(lambda check: check.see(seen))
-            self._overlap.see(seen)
+            self._epochs[-1].take(self._step, indices, -1, by_index=True)
+            if self._epoch == 0:
+                self._findings.keep_samples(self.name, self.samples.draw(self.dataset, indices))
+        has_row = self._has_time(began)
+        if has_row:
+            self._add_row(batch, indices, worker)
+            if began - self._judged_at > JUDGED_EVERY_S:
+                self._judged_at = began
+                self._findings.save()
         self._step += 1
         self._in_epoch += 1
-        if began - self._judged_at > _JUDGED_EVERY_S:
-            self._judged_at = began
-            self._findings.save()
         self._spent += _core.now_s() - began
-        return looked
+        return has_row
+
+    def _add_row(self, batch: Any, indices: list[Any] | None, worker: int) -> None:
+        compared = self._epoch == 0 and self.samples.wants_contents
+        hashed = compared or indices is None
+        row = Row(batch, self._step, worker, indices, self._file_of, hashed=hashed)
+        if compared:
+            contents = self.samples.add_contents(row.hashes, by_index=row.indices is not None)
+            self._findings.keep_samples(self.name, contents)
+        if row.indices is None and row.hashes:
+            self._epochs[-1].take(self._step, row.hashes, worker, by_index=False)
+        if len(self._first) < _MAX_FIRST:
+            self._first.append(row)
+        else:
+            self._rows.append(row)
+            self._row_samples += row.size
+            while len(self._rows) > _MAX_LAST or self._row_samples > max(_MAX_SAMPLES, row.size):
+                oldest = self._rows.popleft()
+                self._row_samples -= oldest.size
+                if any(one.nonfinite_rows or one.constant_rows for one in oldest.fields):
+                    self._odd.append(oldest)
+        new = {one.where for one in row.fields if one.nonfinite_rows} - self._nonfinite
+        if new:  # the program may be killed by what it found
+            self._nonfinite |= new
+            self._apply([RULES["nonfinite_batch"]])
 
     def _begin_epoch(self, iterator: Any) -> None:
         can_be_weak = type(iterator).__weakrefoffset__ != 0
         self._iterator = id(iterator), weakref.ref(iterator) if can_be_weak else None
         self._epoch += 1
         self._in_epoch = 0
-        self._steps.begin_epoch()
-        self._run(lambda check: check.begin_epoch(self._epoch))
+        self.steps.begin_epoch()
+        self._apply(rules_for("epochs"))
+        self._epochs.append(Epoch(self._epoch, self._step))
 
     def _goes_on(self, iterator: Any, number: int) -> bool:
         """Whether the batch is of the epoch of the one before."""
@@ -276,24 +271,43 @@ class WatchedLoop:
         same = id(iterator) == identity and (alive is None or alive() is iterator)
         return same and not 0 <= number <= self._number
 
-    def _is_looked_at(self, now: float) -> bool:
+    def _has_time(self, now: float) -> bool:
         lasted = now - self._began
         at_first = min(_IN_ALL_S, _AT_FIRST_S + _SHARE_AT_FIRST * lasted)
         return self._spent < max(_SHARE * lasted, at_first)
 
-    def _run(self, what: Any) -> None:
-        for check in list(self._checks):
-            try:
-                what(check)
-            except Exception as error:  # noqa: PERF203 - the loop must go on
-                let_through(error)
-                warn_once(f"{type(check).__name__} has not looked at all of {self.name!r}: {error!r}")
-
-    def _judge(self) -> None:
-        self._run(lambda check: check.judge())
-        self._overlap.judge()
-        self._random.judge()
-
     def _file_of(self, index: int) -> str:
         dataset = self.dataset
         return "" if dataset is None else file_of(dataset, index)
+
+    # --- how it is judged -----------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        if self.workers and self.steps.trains is not False:
+            session = self.handle.session
+            documents = documents_of(session.run, session.rank, self._starts_read)
+            written = (one for document in documents for one in document.get("random") or [])
+            self.starts += [one for one in written if one.get("loader") == self.name]
+        self._apply(rules_for("fields", "epochs", "loop"))
+
+    def _apply(self, rules: list[Rule]) -> None:
+        fields: dict[str, list[tuple[Row, Field]]] = {}
+        for row in self.rows if any(one.needs == "fields" for one in rules) else ():
+            for field in row.fields:
+                fields.setdefault(field.where, []).append((row, field))
+        for rule in rules:
+            try:
+                for hit in self._hits(rule, fields):
+                    self._findings.put(rule, hit, self.name)
+            except Exception as error:  # noqa: PERF203 - the loop must go on
+                let_through(error)
+                warn_once(f"{rule.kind} is not judged for all of {self.name!r}: {error!r}")
+
+    def _hits(self, rule: Rule, fields: dict[str, list[tuple[Row, Field]]]) -> Iterable[Hit]:
+        if rule.needs == "fields":
+            for where, seen in fields.items():
+                yield from rule.holds(self, where, seen)
+        elif rule.needs == "loop":
+            yield from rule.holds(self)
+        elif self._epochs:
+            yield from rule.holds(self, list(self._epochs))

@@ -6,6 +6,7 @@ when it is asked for, a property) would run once more than without Headrace.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -40,10 +41,7 @@ class Array(NamedTuple):
     @property
     def row_size(self) -> int:
         """Elements of a row."""
-        size = 1
-        for length in self.shape[1:]:
-            size *= length
-        return size
+        return math.prod(self.shape[1:])
 
 
 def fields_of(batch: Any) -> list[tuple[str, Any]]:
@@ -65,7 +63,7 @@ def _walk(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def inside(value: Any) -> list[tuple[str, Any]]:
-    """What a container holds, with what is written after its name: ``[0]``, ``['image']``, ``.x``."""
+    """The parts of a container, each with what is written after its name: ``[0]``, ``['image']``, ``.x``."""
     kind = type(value)
     if _known(kind) in _AROUND_DICTS:
         value = object.__getattribute__(value, "__dict__").get("data")

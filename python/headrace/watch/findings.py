@@ -1,4 +1,4 @@
-"""What was found wrong in a run: an entry for each kind and place, kept in the run folder while it trains."""
+"""The findings of a run: an entry for each kind and place, kept in the run folder while it trains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
@@ -16,9 +16,12 @@ from headrace.common.plain import plain
 from headrace.results import process_files
 from headrace.results.figures import Finding
 from headrace.results.findings import Found
+from headrace.watch.rules import Hit, Rule
 
-#: More dataset indices than these are counted, not kept.
-MOST_SAMPLES = 1000
+#: Dataset indices of a finding that are kept.
+MAX_SAMPLES = 1000
+#: Seconds between two judgements, each of which writes what changed.
+JUDGED_EVERY_S = 2.0
 
 
 class Findings:
@@ -26,116 +29,74 @@ class Findings:
 
     def __init__(self, session: _core.Session) -> None:
         self._path = process_files.path_of("watch", session.run, session.rank, os.getpid())
+        #: By kind, loader and place; the last step that was counted, and whether the log has it.
         self._found: dict[tuple[str, str, str], Found] = {}
+        self._last_step: dict[tuple[str, str, str], int] = {}
+        self._logged: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
         self.judges: list[Callable[[], None]] = []
-        #: Dataset indices by loader, which reports compare between ranks (`results.findings.ranks_overlap`).
+        #: Dataset indices, or contents as numbers below 0, by loader: see `results.findings.ranks_overlap`.
         self.samples_seen: dict[str, list[int]] = {}
         self._random: list[dict[str, Any]] = []
         #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
         self.made_again: dict[str, str] = {}
-        #: Of loaders of one name that read different data: the name, by that of its findings.
+        #: Loaders of one name that read different data: the name, by the name that their findings have.
         self.parts: dict[str, str] = {}
 
-    def add(self, kind: str, where: str, says: str, **more: Any) -> None:
-        """One more step in which ``kind`` holds at ``where``; the sentence of the first one stays.
+    def put(self, rule: Rule, hit: Hit, loader: str) -> Finding | None:
+        """``rule`` holds; see `Hit`. Returns what is known now; None: it turned out to be none.
 
-        The other parameters are those of `tell`.
+        loader: whose batches; "": of the run, shown with each of its loaders.
         """
-        self._tell(kind, where, says, keep=True, **more)
-
-    def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
-        """Replaces what was told of ``kind`` at ``where`` by what is known now.
-
-        loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
-        evidence, without a period. fault: False: it may be meant so, a note. step: the first one, from 0, in
-        that loader. samples: dataset indices. say: in the log, when it is new.
-        """
-        self._tell(kind, where, says, keep=False, **more)
-
-    def _tell(
-        self,
-        kind: str,
-        where: str,
-        says: str,
-        *,
-        keep: bool,
-        fault: bool,
-        cure: str,
-        loader: str = "",
-        step: int | None = None,
-        samples: Iterable[int] = (),
-        figures: dict[str, float] | None = None,
-        say: bool = True,
-    ) -> None:
-        listed = list(samples)[:MOST_SAMPLES]
+        loader = "" if hit.of_run else loader
+        key, steps = (rule.kind, loader, hit.where), list(hit.steps)
         with self._lock:
-            known = self._found.get((kind, loader, where))
-            if known is not None and keep:
-                known.finding.steps += 1
-                room = MOST_SAMPLES - len(known.finding.samples)
-                known.finding.samples += [one for one in listed if one not in known.finding.samples][:room]
+            if not hit.says:
+                self._changed |= self._found.pop(key, None) is not None
+                return None
+            known, last = self._found.get(key), self._last_step.get(key, -1)
+            finding = new = _finding(rule, hit, loader)
+            if known is None:
+                self._found[key], self._changed = Found(new, loader), True
             else:
-                finding = Finding(
-                    kind=kind,
-                    severity="fault" if fault else "note",
-                    where=plain(where),
-                    first_step=step,
-                    steps=1,
-                    samples=listed,
-                    says=plain(says),
-                    figures={name: float(value) for name, value in (figures or {}).items()},
-                    cure=plain(cure),
-                )
-                self._found[kind, loader, where] = Found(finding, loader)
-            self._changed = True
+                finding = known.finding
+                first = finding.steps if hit.newest else sum(step <= last for step in steps)
+                new.steps = finding.steps + len(steps) - first
+                if steps and not hit.newest:
+                    new.samples = list(dict.fromkeys([*finding.samples, *new.samples]))[:MAX_SAMPLES]
+                    if new.severity == finding.severity:  # the sentence of the first step stays
+                        new.says, new.first_step, new.cure = finding.says, finding.first_step, finding.cure
+                self._changed |= new != finding
+                vars(finding).update(vars(new))
+            self._last_step[key] = max([last, *steps])
+            logged = hit.logged and key not in self._logged
+            if logged:
+                self._logged.add(key)
         if known is None:
             self.write()  # the process may be killed by what it found
-            if say:
-                _say(finding)
-
-    def say(self, kind: str, where: str, loader: str) -> None:
-        """In the log, once."""
-        with self._lock:
-            found = self._found.get((kind, loader, where))
-        if found is not None:
-            _say(found.finding)
+        if logged:
+            warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
+        return finding
 
     def keep_samples(self, loader: str, indices: list[int]) -> None:
         """Dataset indices of the first epoch; see `samples_seen`."""
         self.samples_seen.setdefault(loader, []).extend(indices)
-        self._changed = True
+        self._changed |= bool(indices)
 
     def keep_random(self, states: dict[str, Any]) -> None:
-        """What a worker says of its random numbers; see `random_state`."""
+        """Random states of a worker; see `random_state`."""
         with self._lock:
             self._random.append(states)
             self._changed = True
         self.write()
 
-    def replace(self, kind: str, where: str, loader: str, **changes: Any) -> None:
-        """What is known by now of something that was added: its sentence, its figures, its severity."""
-        with self._lock:
-            found = self._found.get((kind, loader, where))
-            if found is not None:
-                for name, value in changes.items():
-                    setattr(found.finding, name, value)
-                self._changed = True
-
-    def withdraw(self, kind: str, where: str, loader: str) -> None:
-        """It turned out to be none."""
-        with self._lock:
-            if self._found.pop((kind, loader, where), None) is not None:
-                self._changed = True
-
     def all(self, loader: str | None = None) -> list[Finding]:
         """Those of a loader and of the run; None: all."""
         with self._lock:
-            return [
-                one.finding for one in self._found.values() if loader is None or one.loader in ("", loader)
-            ]
+            found = list(self._found.values())
+        return [one.finding for one in found if loader is None or one.loader in ("", loader)]
 
     def save(self) -> None:
         """Say what is known by now, and write it."""
@@ -164,8 +125,19 @@ class Findings:
             warn_once(f"what was found in the data is not kept: {error}")
 
 
-def _say(finding: Finding) -> None:
-    warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")
+def _finding(rule: Rule, hit: Hit, loader: str) -> Finding:
+    steps = list(hit.steps)
+    return Finding(
+        kind=rule.kind,
+        severity="fault" if hit.fault else "note",
+        where=plain(hit.where),
+        first_step=steps[0] if steps and hit.first is None else hit.first,
+        steps=max(1, len(steps)),
+        samples=list(dict.fromkeys(hit.samples))[:MAX_SAMPLES],
+        says=plain(f"{loader}: {hit.says}" if loader else hit.says),
+        figures={name: float(value) for name, value in hit.figures.items()},
+        cure=plain(hit.cure or rule.cure),
+    )
 
 
 _of_session: dict[tuple[_core.Session, int], Findings] = {}

@@ -29,14 +29,15 @@ _LENGTHS = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens", "seq_lens", "seqlens")
 #: Larger batches are left alone: a look may take 100 us.
 _MOST_PLACES = 1 << 23
 #: Batches without tokens until a loader has none.
-_TRIES = 8
+_MAX_TRIES = 8
 _MOST_LENGTHS = 2048
 _MOST_STEPS = 512
+_MAX_WIDTHS = 64
 _SAVED_EVERY_S = 2.0
 
 
 class Batch(NamedTuple):
-    """What is in one."""
+    """The tokens of a batch."""
 
     #: The field of the token ids, as the program writes it.
     where: str
@@ -47,7 +48,7 @@ class Batch(NamedTuple):
 
 
 class _Loader:
-    """What was seen of one loader."""
+    """The tokens of one loader so far."""
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.name = unnumbered(handle.name)
@@ -60,14 +61,10 @@ class _Loader:
         #: By number: tokens of the batch.
         self.steps: dict[int, int] = {}
 
-    @property
-    def has_none(self) -> bool:
-        return not self.batches and self._tries >= _TRIES
-
     def look(self, batch: Any) -> bool:
         """Whether there are tokens in it."""
         self._tries += 1
-        found = tokens_of(batch)
+        found = tokens_of(batch) if self.batches or self._tries <= _MAX_TRIES else None
         if found is None:
             return False
         tokens = sum(found.lengths)
@@ -76,7 +73,7 @@ class _Loader:
         self.places += found.rows * found.width
         self.tokens += tokens
         self.longest = max(self.longest, *found.lengths, 0)
-        if len(self.widths) < 64:
+        if len(self.widths) < _MAX_WIDTHS:
             self.widths.add(found.width)
         handle = self._handle()
         if handle is not None and len(self.steps) < _MOST_STEPS:
@@ -184,7 +181,7 @@ class _Languages:
 
     def took(self, loader: int, batch: Any) -> bool:
         known, path = self._loaders.get(loader, (None, ""))
-        if known is None or known.has_none or not known.look(batch):
+        if known is None or not known.look(batch):
             return False
         kept = self._kept.setdefault(path, [])
         if known not in kept:
@@ -207,13 +204,9 @@ class _Languages:
             except (OSError, ValueError):  # a full disk, of which the recording tells; no folder any more
                 pass
 
-    def forget(self) -> None:
-        """A forked child's loaders are its own."""
-        self.__init__()  # type: ignore[misc]
-
 
 _languages = _Languages()
-os.register_at_fork(after_in_child=_languages.forget)
+os.register_at_fork(after_in_child=_languages.__init__)  # type: ignore[misc]
 
 
 def look_into(handle: _core.LoaderHandle) -> None:

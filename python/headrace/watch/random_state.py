@@ -1,25 +1,21 @@
-"""Random numbers of a dataset: whether its workers, or its epochs, draw the same ones."""
+"""Random states in a worker process: those of the dataset's generators and of the global ones."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
-from headrace.results.findings import documents_of
-from headrace.watch.checks.base import Loop
 from headrace.watch.fields import inside
-from headrace.watch.findings import Findings, findings_of
+from headrace.watch.findings import findings_of
 
 #: A dataset's attributes, and the attributes and items of those: a generator lies no deeper in practice, and
 #: a dataset of many objects is not searched for long.
 _MAX_DEPTH = 4
 _MAX_OBJECTS = 500
-#: Epochs whose workers say where their random numbers begin.
-EPOCHS = 3
 
 
 def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
@@ -69,81 +65,18 @@ def global_generators() -> Iterator[tuple[str, Any]]:
         yield "torch.default_generator", sys.modules["torch"].default_generator
 
 
-class StartOfWorker:
-    """The states in one worker process, at its start and after its first batch. Never raises."""
+def start_of_worker(
+    session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
+) -> Callable[[], None]:
+    """Reads the states in a worker process. Call what is returned after its first batch."""
+    every = [*generators_of(dataset), *global_generators()]
+    found = [(name, one, start) for name, one in every if (start := state_of(one)) is not None]
 
-    def __init__(
-        self, session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
-    ) -> None:
-        self._findings = findings_of(session)
-        self._found = [*generators_of(dataset), *global_generators()]
-        self._at_start = [state_of(one) for _, one in self._found]
-        self._about = {"loader": loader, "pass": pass_number, "worker": worker}
-
-    def first_batch(self) -> None:
+    def first_batch() -> None:
         states = [
-            {"name": name, "start": start, "moved": state_of(one) != start}
-            for (name, one), start in zip(self._found, self._at_start, strict=True)
-            if start is not None
+            {"name": name, "start": start, "moved": state_of(one) != start} for name, one, start in found
         ]
-        self._findings.keep_random({**self._about, "states": states})
+        about = {"loader": loader, "pass": pass_number, "worker": worker, "states": states}
+        findings_of(session).keep_random(about)
 
-
-class WorkersRandom:
-    """``same_random_in_workers``, ``same_random_each_epoch``: of one loader, from what its workers left."""
-
-    def __init__(self, loop: Loop, findings: Findings, session: _core.Session) -> None:
-        self._loop = loop
-        self._findings = findings
-        self._run, self._rank = session.run, session.rank
-        #: A worker writes its file once.
-        self._read: set[str] = set()
-        self._starts: list[dict[str, Any]] = []
-
-    def judge(self) -> None:
-        """Reads what workers have written since the last call, and compares all of them."""
-        if self._loop.workers == 0 or self._loop.training is False:
-            return
-        self._starts += [
-            one
-            for document in documents_of(self._run, self._rank, self._read)
-            for one in document.get("random") or []
-            if one.get("loader") == self._loop.name
-        ]
-        by_state: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for one in self._starts:
-            for state in one["states"]:
-                if state["moved"]:
-                    by_state.setdefault((state["name"], state["start"]), []).append(
-                        (one["pass"], one["worker"])
-                    )
-        for (name, _), seen in by_state.items():
-            self._judge_state(name, sorted(set(seen)))
-
-    def _judge_state(self, name: str, seen: list[tuple[int, int]]) -> None:
-        first = seen[0][0]
-        workers = [worker for number, worker in seen if number == first]
-        passes = sorted({number for number, _ in seen})
-        if len(workers) > 1:
-            listed = ", ".join(map(str, workers[:8]))
-            self._findings.tell(
-                "same_random_in_workers",
-                name,
-                f"{self._loop.name}: workers {listed} draw the same random numbers from {name}",
-                fault=True,
-                cure=f"Seed {name} in worker_init_fn, or in the dataset, with "
-                "torch.utils.data.get_worker_info().seed",
-                loader=self._loop.name,
-                figures={"workers": len(workers)},
-            )
-        if len(passes) > 1 and self._loop.training:
-            self._findings.tell(
-                "same_random_each_epoch",
-                name,
-                f"{self._loop.name}: {name} begins every epoch in the same state, so each draws the same "
-                "random numbers",
-                fault=True,
-                cure=f"Seed {name} with the epoch as well, or keep the workers: persistent_workers=True",
-                loader=self._loop.name,
-                figures={"epochs": len(passes)},
-            )
+    return first_batch

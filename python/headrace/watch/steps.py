@@ -7,14 +7,13 @@ from typing import Any
 
 #: After so many batches without a step a loop is known to evaluate, though no other one has begun.
 _MANY = 16
-#: Of the batches of a loop that takes turns with another one, so many are followed by a step.
-_SHARE = 0.5
 
 
 class LoopSteps:
-    """Of one loop: whether optimizers step on its batches."""
+    """Whether optimizers step on the batches of one loop."""
 
     def __init__(self) -> None:
+        _are_counted()
         self._batches = 0
         self._with_gradients = 0
         self._direct = 0
@@ -26,21 +25,23 @@ class LoopSteps:
         self.follows: list[LoopSteps] = []
 
     @property
-    def trains(self) -> bool:
-        """The batch before a step is its own, or each step has one of its batches (two loaders, zipped)."""
-        if self._direct > 0:
-            return True
-        return self._with_gradients > 0 and self._shared >= _SHARE * self._batches
+    def trains(self) -> bool | None:
+        """The batch before a step is its own, or each step has one of its batches (two loaders, zipped).
+
+        None: no optimizer whose steps can be counted is imported.
+        """
+        own = self._direct > 0 or (self._with_gradients > 0 and 2 * self._shared >= self._batches)
+        return own if _are_counted() else None
+
+    @property
+    def may_evaluate(self) -> bool:
+        """It took batches after an optimizer had stepped, and none has stepped on them."""
+        return self.trains is False and self._after_training
 
     @property
     def evaluates(self) -> bool:
-        """It took batches after an optimizer had stepped, which steps on none of them."""
-        return not self.trains and self._after_training and (self._left or self._batches >= _MANY)
-
-    @property
-    def is_no_training(self) -> bool:
-        """The same, so far: a step may still come."""
-        return not self.trains and self._after_training
+        """No step is expected on its batches any more."""
+        return self.may_evaluate and (self._left or self._batches >= _MANY)
 
     def begin_epoch(self) -> None:
         if _all.trained is not None and _all.trained not in self.follows:
@@ -59,12 +60,6 @@ class LoopSteps:
         if self not in _all.loops:
             _all.loops.append(self)
 
-    def stepped(self, *, is_last: bool) -> None:
-        """An optimizer. is_last: the last batch that any loop took is this one's."""
-        self._direct += is_last
-        self._shared += self._since_step
-        self._since_step = False
-
     def forget(self) -> None:
         """No batch of it comes any more."""
         if self in _all.loops:
@@ -72,13 +67,13 @@ class LoopSteps:
 
 
 class _Steps:
-    """Of every optimizer of PyTorch in this process."""
+    """The steps of every optimizer of PyTorch in this process."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.counts = False
+        self.is_counting = False
+        #: The loop of the last batch, and that of the last batch before a step.
         self.last: LoopSteps | None = None
-        #: Whose batch the last step was on.
         self.trained: LoopSteps | None = None
         self.loops: list[LoopSteps] = []
 
@@ -88,19 +83,19 @@ class _Steps:
         self.count += 1
         self.trained = self.last or self.trained
         for loop in self.loops:
-            loop.stepped(is_last=loop is self.last)
+            loop._direct += loop is self.last
+            loop._shared += loop._since_step
+            loop._since_step = False
 
 
 _all = _Steps()
 
 
-def are_counted() -> bool:
+def _are_counted() -> bool:
     """From the first call on; False: no optimizer that can be asked is imported."""
-    if not _all.counts:
-        module = sys.modules.get("torch.optim.optimizer")
-        register = getattr(module, "register_optimizer_step_post_hook", None)
-        if register is None:
-            return False
+    module = sys.modules.get("torch.optim.optimizer")
+    register = getattr(module, "register_optimizer_step_post_hook", None)
+    if register is not None and not _all.is_counting:
         register(_all)
-        _all.counts = True
-    return True
+        _all.is_counting = True
+    return _all.is_counting

@@ -1,4 +1,4 @@
-"""Which loaders are watched. Light, because every recorded program imports it."""
+"""The loaders that are watched. Light, because every recorded program imports it."""
 
 from __future__ import annotations
 

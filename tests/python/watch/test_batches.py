@@ -109,6 +109,37 @@ def test_bytes_divided_twice(tmp_path: Path) -> None:
     assert "twice" in found.says
 
 
+def test_two_shards_of_another_range(tmp_path: Path) -> None:
+    def change(index: int, image: Any) -> Any:
+        return image.sigmoid() * (12 if index >= 64 else 1)
+
+    found = only(trained(str(tmp_path), shuffled(Images(change=change))), "scale")
+    assert found.figures["samples"] == pytest.approx(128, abs=1)
+
+
+def test_a_second_shard_of_another_range(tmp_path: Path) -> None:
+    def change(index: int, image: Any) -> Any:
+        return image.sigmoid() * 2 - 1 if index >= 320 else image.sigmoid()
+
+    loader = DataLoader(Images(480, change=change), batch_size=16)
+    assert only(trained(str(tmp_path), loader, epochs=1), "range_drift").first_step == 20
+
+
+def test_images_that_were_scaled_before_they_were_normalised(tmp_path: Path) -> None:
+    def change(_: int, image: Any) -> Any:
+        return (image.sigmoid() / 255 - 0.45) / 0.225
+
+    found = only(trained(str(tmp_path), shuffled(Images(change=change))), "scale")
+    assert "scaled twice" in found.says
+
+
+def test_normalised_dark_images_are_no_finding(tmp_path: Path) -> None:
+    def change(_: int, image: Any) -> Any:
+        return (image.sigmoid() * 0.2 - 0.45) / 0.225
+
+    assert trained(str(tmp_path), shuffled(Images(change=change))).findings == []
+
+
 def test_a_channel_of_another_scale(tmp_path: Path) -> None:
     def change(_: int, image: Any) -> Any:
         return image.sigmoid() * torch.tensor([1.0, 255.0, 1.0])[:, None, None]

@@ -11,7 +11,7 @@ import pytest
 import headrace as hr
 from headrace.watch import batches
 from headrace.watch.datasets import file_of
-from headrace.watch.tensors.batch_rows import bad_rows
+from headrace.watch.tensors.not_finite import bad_rows
 from headrace.watch.tensors.values import Readings
 
 torch = pytest.importorskip("torch")
@@ -41,7 +41,7 @@ class Root(nn.Module):  # type: ignore[misc, name-defined]
 
 def taken(step: int, batch: Any, worker: int = 2) -> None:
     arrays = batches.arrays_of(batch)
-    batches._last.taken = batches.Taken("train", step, 0, list(range(123, 139)), worker, arrays)
+    batches._last.taken = batches.Taken(step, list(range(123, 139)), worker, arrays)
 
 
 def train(model: Any, x: Any, y: Any, loss: Any = functional.mse_loss, steps: int = 1) -> list[Any]:
@@ -222,16 +222,14 @@ def test_rows_of_any_container() -> None:
     array[2, 0] = numpy.inf
     batch = Batch(torch.zeros(4), {"depth": array})
     taken(1, batch)
-    rows = bad_rows(batches.last_taken())
-    assert rows is not None
+    says, _ = bad_rows(batches.last_taken())
     where = "batch.more['depth']"
-    assert rows.says == f"batch 1, row 2 of {where} is not finite: dataset index 125, read by worker 2"
+    assert says == f"batch 1, row 2 of {where} is not finite: dataset index 125, read by worker 2"
     taken(1, {"a": torch.arange(4), "b": "text", "c": None})
-    assert bad_rows(batches.last_taken()) is None
-    assert bad_rows(None) is None
+    assert bad_rows(batches.last_taken()) == bad_rows(None) == ("", [])
     array = None
     del batch
-    assert bad_rows(batches.last_taken()) is None  # nothing of it is kept
+    assert bad_rows(batches.last_taken()) == ("", [])  # nothing of it is kept
 
 
 def test_the_file_of_a_sample() -> None:
@@ -247,10 +245,9 @@ def test_the_file_of_a_sample() -> None:
     assert file_of(Files(), 2) == ""
     assert file_of(object(), 0) == ""
     x = torch.tensor([0.0, float("nan")])
-    batches._last.taken = batches.Taken("files", 0, 0, [0, 1], -1, batches.arrays_of(x), Files)
-    rows = bad_rows(batches.last_taken())
-    assert rows is not None
-    assert rows.says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"
+    batches._last.taken = batches.Taken(0, [0, 1], -1, batches.arrays_of(x), Files)
+    says, _ = bad_rows(batches.last_taken())
+    assert says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"
 
 
 def test_values_that_arrive_a_step_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +265,7 @@ def test_values_that_arrive_a_step_later(monkeypatch: pytest.MonkeyPatch) -> Non
             optimizer.zero_grad()
             model(x).square().mean().backward()
             optimizer.step()
-            assert step > 20 or watching._reporting.all() == []
+            assert step > 20 or watching._training.findings == []
         (finding,) = watching.findings
     assert finding.says == (
         "loss became NaN at step 20: batch 20, row 14 of batch['images'] is not finite: dataset index 137, "

@@ -102,7 +102,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("poisoned", [-1, 7])
 @pytest.mark.parametrize("kind", ["conv", "gpt"])
 def test_everything_is_equal_to_the_bit(kind: str, poisoned: int) -> None:
-    every = {"weight_change_too_small": {"every_steps": 5}}
+    every = {"weight_change_too_large": {"every_steps": 5}}
     bare = outcome(kind, watched=False, poisoned=poisoned)
     for options in ({}, {"conditions": every}, {"every": 3}):
         watched = outcome(kind, watched=True, poisoned=poisoned, **options)

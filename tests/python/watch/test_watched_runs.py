@@ -129,6 +129,19 @@ def test_ranks_that_take_the_same_samples(tmp_path: Path) -> None:
     assert by_rank == [["ranks_overlap"], ["ranks_overlap"], []]
 
 
+def test_ranks_that_read_the_same_stream(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 40, 4, 20))
+    for rank, part in ((0, 0), (1, 0), (2, 1)):
+        loader = hr.wrap(list(rows[part]), name="train", run=tmp_path, rank=rank, watch=True)
+        for _ in loader:
+            pass
+        loader.report()  # type: ignore[attr-defined]
+    found = [hr.Report.load(tmp_path, rank=rank).findings for rank in range(3)]
+    assert [[(one.kind, one.samples) for one in each] for each in found] == [[("ranks_overlap", [])]] * 2 + [
+        []
+    ]
+
+
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b"[1]", b'{"findings": [1, {"kind": 5, "loader": "x"}], "samples_seen": {"x": 3}}']
 )

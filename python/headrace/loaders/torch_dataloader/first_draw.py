@@ -80,7 +80,7 @@ class _Draws:
 def tells_random(loader: int) -> bool:
     """Whether workers that start now say where their random numbers begin: those of the first epochs."""
     loop = watched(loader)
-    return loop is not None and loop.epochs < loop.random_epochs
+    return loop is not None and loop.epochs < loop.MAX_RANDOM_EPOCHS
 
 
 def watch_draws(iterator: Any, loader: int) -> None:

@@ -143,14 +143,14 @@ def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> Non
     session = _core.current_session()
     if session is None:
         return
-    from headrace.watch.random_state import StartOfWorker
+    from headrace.watch.random_state import start_of_worker
 
-    start = StartOfWorker(session, loader, pass_number, info.id, info.dataset)
+    first_batch = start_of_worker(session, loader, pass_number, info.id, info.dataset)
     timed = fetcher.__dict__["fetch"]
 
     def after_first(*_: Any) -> None:
         fetcher.__dict__["fetch"] = timed
-        start.first_batch()
+        first_batch()
 
     fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
 

@@ -6,8 +6,6 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_MAX_WRAPPED = 8
-
 
 def modules_in(model: Any, name: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
     """Name and module of ``model`` and of all inside it, each once.
@@ -29,34 +27,34 @@ def parameters_in(module: Any) -> list[tuple[str, Any]]:
     return [(name, one) for name, one in _table(module, "_parameters") if one is not None]
 
 
+def weights_of(models: Iterable[Any]) -> list[Any]:
+    """All parameters of ``models``."""
+    return [one for model in models for _, each in modules_in(model) for _, one in parameters_in(each)]
+
+
 def _table(module: Any, name: str) -> list[tuple[str, Any]]:
     table = module.__dict__.get(name)
     return [] if table is None else list(table.items())  # a scripted module has a table of its own kind
 
 
-def unwrapped(model: Any) -> Any:
+def _unwrapped(model: Any) -> Any:
     """The user's module in what `torch.compile` and the data parallel wrappers return."""
-    for _ in range(_MAX_WRAPPED):
-        inside = dict(_table(model, "_modules"))
-        inner = inside.get("_orig_mod")
-        if inner is None and type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
-            inner = inside.get("module")
-        if inner is None:
-            break
-        model = inner
-    return model
+    inside = dict(_table(model, "_modules"))
+    inner = inside.get("_orig_mod")
+    if inner is None and type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
+        inner = inside.get("module")
+    return model if inner is None else _unwrapped(inner)
 
 
 class Names:
-    """Of the watched models, which it keeps alive no longer than their user does.
+    """Names in the watched models, which it keeps alive no longer than their user does.
 
     A tied parameter and a shared module have one name, the first.
     """
 
     def __init__(self, models: list[Any]) -> None:
-        inner = [unwrapped(model) for model in models]
+        inner = [_unwrapped(model) for model in models]
         self._models = [weakref.ref(model) for model in inner]
-        self._several = len(models) > 1
         classes = [type(model).__name__ for model in inner]
         self._roots = [
             name if classes.count(name) == 1 else f"{name}[{at}]" for at, name in enumerate(classes)
@@ -65,42 +63,28 @@ class Names:
     @property
     def models(self) -> list[Any]:
         """Those that are alive."""
-        return [model for _, model in self._alive()]
+        return [model for one in self._models if (model := one()) is not None]
 
     def all_alive(self) -> bool:
-        return all(reference() is not None for reference in self._models)
+        return len(self.models) == len(self._models)
 
-    def _alive(self) -> list[tuple[int, Any]]:
-        found = [(at, reference()) for at, reference in enumerate(self._models)]
-        return [(at, model) for at, model in found if model is not None]
-
-    def root(self, at: int) -> str:
+    @property
+    def root(self) -> str:
         """A model itself has no name: its class."""
-        return self._roots[at]
-
-    def _named(self, at: int, name: str) -> str:
-        if not name:
-            return self._roots[at]
-        return f"{self._roots[at]}.{name}" if self._several else name
+        return self._roots[0]
 
     def modules(self) -> Iterator[tuple[str, Any]]:
-        for at, model in self._alive():
-            for name, module in modules_in(model):
-                yield self._named(at, name), module
+        for root, reference in zip(self._roots, self._models, strict=True):
+            for name, module in modules_in(model) if (model := reference()) is not None else ():
+                if not name or len(self._roots) == 1:
+                    yield name or root, module
+                else:
+                    yield f"{root}.{name}", module
 
     def trained(self) -> list[Any]:
         """Parameters of the models that need a gradient, each once."""
-        every = {id(one): one for _, module in self.modules() for _, one in parameters_in(module)}
+        every = {id(one): one for one in weights_of(self.models)}
         return [one for one in every.values() if one.requires_grad]
-
-    def parameters(self) -> dict[int, str]:
-        """By identity, in the order of the models."""
-        found: dict[int, str] = {}
-        for at, model in self._alive():
-            for name, module in modules_in(model):
-                for own, parameter in parameters_in(module):
-                    found.setdefault(id(parameter), self._named(at, f"{name}.{own}" if name else own))
-        return found
 
     def owners(self) -> dict[int, tuple[str, Any]]:
         """The module of each parameter, by the parameter's identity."""
@@ -110,13 +94,24 @@ class Names:
                 found.setdefault(id(parameter), (name, module))
         return found
 
+    def parameters(self) -> dict[int, str]:
+        """By identity, in the order of the models."""
+        found: dict[int, str] = {}
+        for name, module in self.modules():
+            is_root = len(self._roots) == 1 and name == self._roots[0]
+            for own, parameter in parameters_in(module):
+                found.setdefault(id(parameter), own if is_root else f"{name}.{own}")
+        return found
+
+    def of(self, reference: weakref.ref[Any], otherwise: str) -> str:
+        return self.parameters().get(id(reference()), otherwise)
+
     def together(self, parameters: Iterable[Any]) -> list[str]:
         """The names of ``parameters``, with the outermost module instead of all its trained parameters."""
         found: list[str] = []
         left = {id(parameter) for parameter in parameters}
         for name, module in self.modules():
-            inside = [one for _, each in modules_in(module) for _, one in parameters_in(each)]
-            trained = {id(one) for one in inside if one.requires_grad}
+            trained = {id(one) for one in weights_of([module]) if one.requires_grad}
             if trained and trained <= left and (len(trained) > 1 or not parameters_in(module)):
                 found.append(name)
                 left -= trained

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import TracebackType
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from headrace.errors import UsageError
 from headrace.record.session import enabled
 from headrace.results.figures import Finding
-from headrace.watch.tensors import interposed
-from headrace.watch.tensors.arguments import check_every, check_on_hit, models_of, optimizers_of
-from headrace.watch.tensors.conditions import chosen
-from headrace.watch.tensors.judge import Judge
-from headrace.watch.tensors.reporting import Reporting
+from headrace.watch.rules import chosen
+from headrace.watch.tensors import rules, torch_hooks  # noqa: F401 - rules are in the table once imported
+from headrace.watch.tensors.training import Training
 
 
 def watch(
@@ -36,8 +35,9 @@ def watch(
     several. optimizer: one or several; None: those that hold parameters of the models, found when they step.
     every: look at the loss and the gradients in every n-th update. on_hit: "say" logs one line for each new
     finding; "raise" raises WatchError for a fault, out of ``backward()`` or ``optimizer.step()`` before it
-    updates; a function is called with each new Finding. conditions: parameters by condition
-    (docs/watch.md); ``{"detached": False}`` turns one off.
+    updates; a function is called with each new Finding. NaN and Inf are found in their own step, anything
+    else within two seconds. conditions: parameters by condition (docs/watch_tensors.md);
+    ``{"detached": False}`` turns one off.
 
     Losses, gradients, weights, random states and saved models stay what they are; the models get no hooks. It
     works for one thread that trains, until the returned object's `close` or the end of a ``with`` over it.
@@ -45,43 +45,73 @@ def watch(
     optimizers.
     """
     parameters = chosen(conditions)
-    models, optimizers = models_of(model), optimizers_of(optimizer)
-    check_every(every)
-    check_on_hit(on_hit)
-    watching = Watch(Reporting(on_hit, parameters))
-    if enabled():
-        watching._judge = Judge(watching._reporting, models, optimizers, every)
-        interposed.listen(watching._judge)
-    return watching
+    models, optimizers = _models_of(model), _optimizers_of(optimizer)
+    if type(every) is not int or every < 1:
+        raise UsageError(f"every is a whole number from 1, not {every!r}")
+    if not callable(on_hit) and on_hit not in ("say", "raise"):
+        raise UsageError(f'on_hit is "say", "raise" or a function, not {on_hit!r}')
+    training = Training(models, optimizers, every, on_hit, parameters) if enabled() else None
+    if training is not None:
+        torch_hooks.listen(training)
+    return Watch(training)
 
 
 class Watch:
-    """What `watch` returns."""
+    """One watch of a training; `watch` returns it."""
 
-    def __init__(self, reporting: Reporting) -> None:
-        self._reporting = reporting
-        self._judge: Judge | None = None
+    def __init__(self, training: Training | None) -> None:
+        self._training = training
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far, faults first. Values of a device arrive one step later."""
-        if self._judge is not None:
-            self._judge.look()
-        return self._reporting.all()
+        """Findings so far, faults first. Values of a device arrive one step later."""
+        if self._training is None:
+            return []
+        self._training.judge(wait=True)
+        return self._training.findings
 
     def close(self) -> None:
         """Stop watching, and take every hook back. Calling it twice is harmless."""
-        if self._judge is not None:
-            judge, self._judge = self._judge, None
-            judge.close()
+        if self._training is not None:
+            self._training.close()
 
     def __enter__(self) -> Watch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<headrace.Watch: {len(self._reporting.all())} findings>"
+        return f"<headrace.Watch: {0 if self._training is None else len(self._training.findings)} findings>"
+
+
+def _models_of(given: Any) -> list[Any]:
+    """One or several modules of torch. A Sequential or a ModuleList is one."""
+    torch = sys.modules.get("torch")
+    module = None if torch is None else torch.nn.Module
+    several = [given] if module is None or isinstance(given, module) else _listed(given)
+    if module is None or not several or not all(isinstance(one, module) for one in several):
+        raise UsageError(f"hr.watch takes a module of torch or several, not {type(given).__name__}")
+    return several
+
+
+def _optimizers_of(given: Any) -> list[Any]:
+    """One or several, out of what trainers wrap around them; None: none."""
+    if given is None:
+        return []
+    found = [_inner(one) for one in ([given] if hasattr(given, "step") else _listed(given))]
+    if not found or None in found:
+        raise UsageError(f"hr.watch takes an optimizer of torch, several or None, not {type(given).__name__}")
+    return found
+
+
+def _listed(given: Any) -> list[Any]:
+    if isinstance(given, dict):
+        return list(given.values())
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
+
+
+def _inner(optimizer: Any) -> Any:
+    if optimizer is None or isinstance(optimizer, sys.modules["torch"].optim.Optimizer):
+        return optimizer
+    return _inner(getattr(optimizer, "optimizer", None))
