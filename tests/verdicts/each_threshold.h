@@ -28,10 +28,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("rate.too_slow", all.rate.too_slow);
   visit("phases.fewest_phases", all.phases.fewest_phases);
   visit("phases.drift", all.phases.drift);
-  visit("phases.drift_of_other", all.phases.drift_of_other);
   visit("phases.against", all.phases.against);
   visit("phases.noise", all.phases.noise);
-  visit("phases.starved_share", all.phases.starved_share);
   visit("phases.slower", all.phases.slower);
   visit("phases.calm_busy_share", all.phases.calm_busy_share);
   visit("tail.most_items", all.tail.most_items);
@@ -60,10 +58,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("risk.startup_s", all.risk.startup_s);
   visit("risk.startup_share", all.risk.startup_share);
   visit("risk.collection_share", all.risk.collection_share);
-  visit("startup.of_run", all.startup.of_run);
   visit("stall.least_s", all.stall.least_s);
   visit("stall.next", all.stall.next);
-  visit("stall.alike", all.stall.alike);
   visit("stall.worth_s", all.stall.worth_s);
   visit("pauses.times_as_long", all.pauses.times_as_long);
   visit("pauses.of_time", all.pauses.of_time);

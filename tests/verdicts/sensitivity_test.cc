@@ -64,10 +64,6 @@ const std::map<std::string, std::set<std::string>>& turned_by() {
       {"gate.starved_share", {"loader_varying_400", "varying_producer_500"}},
       // Filled queues hid the operator at first; it was as busy then, which is what the threshold looks for.
       {"phases.calm_busy_share", {"prefilled_501"}},
-      // Two operators take equally long, and one is slower in the phases that wait, hardly beyond chance.
-      {"phases.drift", {"varying_501"}},
-      // Others use a part of its cores, so nothing is simulated; a fifth more than the threshold is more than all of them.
-      {"cpu.spent", {"loader_saturated_400"}},
   };
   return known;
 }

@@ -22,8 +22,6 @@ constexpr double kMaxTokens = 64;
 /// Share of the cores that threads of one process fill beside a training step that computes. They come to the next core
 /// only through the interpreter lock.
 constexpr double kFilledByThreads = 0.8;
-/// Share of its time from which on a training step computes.
-constexpr double kStepComputes = 0.5;
 /// Share of an operator's time from which on its threads come to a core through the lock, too.
 constexpr double kWaitsForLock = 0.1;
 
@@ -40,7 +38,7 @@ double cores_in_reach(const profile::Profile& profile, double cores) {
   const profile::SinkProfile& sink = profile.sink;
   const double own_s =
       sink.compute_s - sink.compute_core_wait_s.value_or(0) - sink.compute_lock_wait_s.value_or(0);
-  const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kStepComputes * own_s;
+  const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kMostOf * own_s;
   if (!host.gil_share || !host.cpu_share || !(computes || wait_for_lock(profile))) return cores;
   return cores * std::min(1.0, std::max(kFilledByThreads, *host.cpu_share));
 }

@@ -14,8 +14,6 @@ constexpr double kMinRefused = 3;
 constexpr double kSigmas = 3;
 /// Reads of each kind that a comparison of cold and warm ones needs.
 constexpr std::uint64_t kMinReads = 10;
-/// Of the exponent that a full link shows: the mean times of a byte have to show as much, too.
-constexpr double kOfMeans = 0.5;
 
 double refused_of(const profile::Remote& remote) {
   return static_cast<double>(remote.too_many_requests + remote.unavailable + remote.server_errors);
@@ -117,7 +115,7 @@ RemoteReads remote_reads(const profile::Profile& profile, int index, const Remot
   const double of_means = (transfers ? exponent_of_means(remote) : std::nullopt).value_or(HUGE_VAL);
   if (known) reads.load_exponent = std::min(trend->slope, of_means);
   if (reads.waits_share < kMostOf) return reads;
-  const bool full = (grows(trend, thresholds) && of_means >= kOfMeans * thresholds.load_exponent) ||
+  const bool full = (grows(trend, thresholds) && of_means >= kMostOf * thresholds.load_exponent) ||
                     waits_in_queue(remote, thresholds);
   reads.limit_known = full || known || (!transfers && is_exact(remote.answer_by_pause, thresholds));
   const bool throttled = loses(reads, refused, reads.refused_share, thresholds);

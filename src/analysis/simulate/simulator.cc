@@ -22,7 +22,6 @@ namespace {
 
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
-constexpr double kSpent = 0.95;
 /// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as
 /// many.
 constexpr double kNineInTen = 2.33;
@@ -39,7 +38,7 @@ std::string limit_of(const Network& network, const SimulatedRun& run) {
   constexpr double kNeverRests = 0.85;
   if (run.wait_share - run.serve_share < kHealthy.starved_share)
     return run.serve_share >= kHealthy.served_share && !network.serves.empty() ? network.serves : "sink";
-  if (run.cpu_share >= kSpent || run.lock_share >= kSpent) return "cpu";
+  if (std::max(run.cpu_share, run.lock_share) >= CpuThresholds{}.spent) return "cpu";
   if (run.load_share >= 0.5 * run.wait_share) return network.slowest_in_sink;
   const auto busiest = std::max_element(run.busy.begin(), run.busy.end());
   if (busiest == run.busy.end()) return "sink";
@@ -99,7 +98,9 @@ Fit fit_of(const profile::Profile& profile) {
 }
 
 /// Threads that compute more than the cores bear, or on one interpreter lock.
-bool shares_cores(const SimulatedRun& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
+bool shares_cores(const SimulatedRun& run) {
+  return std::max(run.cpu_share, run.lock_share) >= CpuThresholds{}.spent;
+}
 
 double read_calls(const profile::OperatorProfile& op) {
   double calls = 0;
@@ -207,6 +208,10 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
   return filled_by_pools(cpu_share * times, pool_share);
 }
 
+/// Of a prediction where CPU work fits the cores, and where it does not; and of what is estimated beside it.
+constexpr double kModelError = 0.1;
+constexpr double kErrorBesideOthers = 0.15;
+
 /// The model's own error beside what it shows on the run as it was recorded. Sources of error are independent: their
 /// squares add up.
 double error_by_model(const profile::Profile& profile, const std::vector<Change>& changes,
@@ -216,14 +221,14 @@ double error_by_model(const profile::Profile& profile, const std::vector<Change>
     return std::any_of(changes.begin(), changes.end(),
                        [kind](const Change& change) { return change.kind == kind; });
   };
-  double squares = quiet ? 0.01 : 0.0225;
+  double squares = std::pow(quiet ? kModelError : kErrorBesideOthers, 2);
   const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
-  add(network.guessed_queue, 0.1);
-  add(asked(Change::Kind::kProcesses), 0.1);
+  add(network.guessed_queue, kModelError);
+  add(asked(Change::Kind::kProcesses), kModelError);
   // How slow items come together decides what buffers hide.
-  add(asked(Change::Kind::kCapacity) || asked(Change::Kind::kWindow), 0.1);
-  add(held_up_by_lock(profile), 0.1);
-  add(rests_on_a_sample(profile, network, step_s), 0.15);
+  add(asked(Change::Kind::kCapacity) || asked(Change::Kind::kWindow), kModelError);
+  add(held_up_by_lock(profile), kModelError);
+  add(rests_on_a_sample(profile, network, step_s), kErrorBesideOthers);
   return std::sqrt(squares);
 }
 

@@ -19,9 +19,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// Share of the hand-off: however long it waits for a core, the rest is its own cost.
-constexpr double kMaxCoreWait = 0.8;
-
 bool is_opaque(const profile::Profile& profile) {
   if (!profile.queues.empty()) return false;
   return std::all_of(profile.operators.begin(), profile.operators.end(),
@@ -50,7 +47,7 @@ double copied_in_step_s(const profile::Profile& profile) {
 double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.kind != profile::OperatorKind::handoff) continue;
-    return std::clamp(core_wait_share(op), 0.0, kMaxCoreWait);
+    return core_wait_share(op);
   }
   return 0;
 }

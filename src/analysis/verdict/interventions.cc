@@ -71,12 +71,14 @@ bool is_intervention(const profile::Profile& profile, const std::vector<Change>&
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op) {
   MoreWorkers found;
   if (op < 0 || !interventions.known()) return found;
-  const int workers = more_of(predictor.profile().operators[static_cast<std::size_t>(op)]);
-  const Change more{Change::Kind::kWorkers, op, workers, 1};
+  const profile::OperatorProfile& of = predictor.profile().operators[static_cast<std::size_t>(op)];
+  const Change more{Change::Kind::kWorkers, op, more_of(of), 1};
   const Prediction as_is = predictor.predict({more});
   if (!as_is.known) return found;
   found.unchanged_s = interventions.as_is_s;
-  found.as_is_s = has_neighbours(predictor.profile().host) ? as_is.yielded_s : as_is.step_s;
+  // Others do not give way to an operator that waits for a core most of its time already.
+  const bool yield = has_neighbours(predictor.profile().host) && core_wait_share(of) < kMostOf;
+  found.as_is_s = yield ? as_is.yielded_s : as_is.step_s;
   found.without_lock_s =
       step_with(predictor, {more, {Change::Kind::kFreeThreaded, 0, 1, 1}}, interventions.as_is_s);
   found.with_cores_s = step_with(predictor, {more, {Change::Kind::kCores, 0, 1, 1}}, interventions.as_is_s);

@@ -14,9 +14,9 @@ namespace {
 
 /// A tenth of a run's steps at most: long windows of a long run are phases as they are.
 constexpr std::size_t kMaxPhases = 64;
-/// Share of the calm phases spent waiting above which they are not calm (six tenths of the gate), and share of the
-/// run below which they are too short. Two operators of one speed whose items vary look intermittent without these.
-constexpr double kCalmStarvedShare = 0.03, kMinCalmShare = 0.25;
+/// Share of the run below which its calm phases are too short. Two operators of one speed whose items vary look
+/// intermittent without this.
+constexpr double kMinCalmShare = 0.25;
 
 struct Mean {
   double sum = 0;
@@ -157,9 +157,8 @@ std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& ph
   // Each must lead for longer than items drawn at random would make it lead.
   const double drift_a = drift_ratio(phases, a, shapes[static_cast<std::size_t>(a)], thresholds);
   const double drift_b = drift_ratio(phases, b, shapes[static_cast<std::size_t>(b)], thresholds);
-  const bool beyond_chance = std::max(drift_a, drift_b) >= thresholds.drift &&
-                             std::min(drift_a, drift_b) >= thresholds.drift_of_other;
-  if (!beyond_chance || correlation(phases, a, b) > -thresholds.against) return std::nullopt;
+  if (std::min(drift_a, drift_b) < thresholds.drift || correlation(phases, a, b) > -thresholds.against)
+    return std::nullopt;
   return std::pair{a, b};
 }
 
@@ -171,7 +170,7 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   double bound_demand = 0;
   double calm_demand = 0;
   for (const Phase& phase : phases) {
-    const bool starves = phase.starved_share() >= thresholds.starved_share;
+    const bool starves = phase.starved_share() >= GateThresholds{}.estimated_share();
     Phase& into = starves ? bound : calm;
     into.steps += phase.steps;
     into.wait_s += phase.wait_s;
@@ -187,8 +186,8 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_compute_s = bound.compute_s / bound.steps;
   found.bound_step_share = bound.steps / (bound.steps + calm.steps);
   found.calm_step_s = calm.duration_s() / calm.steps;
-  const bool calm_is_calm =
-      calm.starved_share() < kCalmStarvedShare && 1 - found.bound_time_share >= kMinCalmShare;
+  const bool calm_is_calm = calm.starved_share() < kMostOf * GateThresholds{}.starved_share &&
+                            1 - found.bound_time_share >= kMinCalmShare;
   // In calm phases the operator is quicker, not merely behind a full buffer.
   const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&

@@ -3,7 +3,7 @@
 //
 // Where a comment names no source, the value was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
 // moves each threshold by a fifth, judges the corpus again (runs recorded by benchmarks/verdicts, in
-// tests/verdicts/corpus), and lists every verdict that turns: four thresholds turn six.
+// tests/verdicts/corpus), and lists every verdict that turns: two thresholds turn three.
 #pragma once
 
 #include "headrace/profile/queue_profile.h"
@@ -64,13 +64,11 @@ struct RateThresholds {
 struct PhaseThresholds {
   // Two operators in turn.
   double fewest_phases = 4;
-  double drift = 3;             ///< variance between phases / variance by chance, of one of them
-  double drift_of_other = 1.8;  ///< the same, of the other
-  double against = 0.35;        ///< correlation of the two demands, negative
-  double noise = 0.01;          ///< variance between phases that every run has: (10 %)^2
+  double drift = 3;       ///< variance between phases / variance by chance, of one of them
+  double against = 0.35;  ///< correlation of the two demands, negative
+  double noise = 0.01;    ///< variance between phases that every run has: (10 %)^2
   // Bound in some phases only.
-  double starved_share = 0.1;  ///< of a phase that waits: twice the gate
-  double slower = 1.4;         ///< demand in the phases that wait / demand in the calm ones
+  double slower = 1.4;  ///< demand in the phases that wait / demand in the calm ones
   /// Busy share in calm phases; above it the operator only hides behind a full buffer. The corpus has such a
   /// run (prefilled_501).
   double calm_busy_share = 0.85;
@@ -153,16 +151,10 @@ struct RiskThresholds {
   double collection_share = 0.05;  ///< of a step, in the garbage collector of the loop's thread
 };
 
-/// Did starting take longer than the run?
-struct StartupThresholds {
-  double of_run = 1;  ///< start-up / all steps together
-};
-
 /// Is the wait one to three long stalls?
 struct StallThresholds {
   double least_s = 0.1;
   double next = 0.4;     ///< the next longest wait / the shortest stall
-  double alike = 0.5;    ///< an item's time / the stall; more than three such items are slow samples
   double worth_s = 0.3;  ///< lost in a healthy run; below it nothing is said
 };
 
@@ -191,7 +183,6 @@ struct Thresholds {
   MemoryThresholds memory;
   ShardThresholds shards;
   RiskThresholds risk;
-  StartupThresholds startup;
   StallThresholds stall;
   PauseThresholds pauses;
 };

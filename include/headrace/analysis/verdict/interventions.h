@@ -40,14 +40,13 @@ struct MoreWorkers {
   bool lack_the_lock() const noexcept { return lack(without_lock_s) && without_lock_s <= with_cores_s; }
 
  private:
-  static constexpr double kWorthwhile = 0.05;  ///< of the unchanged step
-  static constexpr double kHelps = 0.1;        ///< the same, as the machine is: then workers are what to add
-  static constexpr double kLittle = 1.0 / 3;   ///< of what is gained with what they lack
+  static constexpr double kHelps = 0.1;       ///< the same, as the machine is: then workers are what to add
+  static constexpr double kLittle = 1.0 / 3;  ///< of what is gained with what they lack
 
   bool lack(double with_s) const noexcept {
     const double gain_s = unchanged_s - with_s;
     const double as_is_gain_s = unchanged_s - as_is_s;
-    return known() && gain_s >= kWorthwhile * unchanged_s && as_is_gain_s < kHelps * unchanged_s &&
+    return known() && with_s * kWorthIt <= unchanged_s && as_is_gain_s < kHelps * unchanged_s &&
            as_is_gain_s < kLittle * gain_s;
   }
 };

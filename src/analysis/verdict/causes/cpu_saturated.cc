@@ -9,22 +9,15 @@
 namespace headrace::analysis {
 namespace {
 
-/// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
-constexpr double kNeighbours = 0.2;
-/// Another operator must use so much more CPU than the candidate to be named instead.
-constexpr double kClearlyMoreCpu = 1.25;
-
 /// Where nothing can be simulated, whoever uses most of the cores holds the candidate up, by more than threads of libraries
-/// use, whose that is not recorded.
+/// use, because nothing recorded names their operator.
 int cpu_bottleneck(const Case& facts) {
   if (facts.interventions.gains(facts.candidate)) return facts.candidate;
   const int most_cpu = operator_with_most_cpu(facts.profile);
   if (most_cpu < 0) return facts.candidate;
   const double cpu_s = all_cpu_per_batch_s(facts.op());
   const double most_cpu_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(most_cpu)]);
-  const bool clearly_more =
-      most_cpu_s >= kClearlyMoreCpu * cpu_s && most_cpu_s - cpu_s > pool_cpu_s(facts.profile);
-  return clearly_more ? most_cpu : facts.candidate;
+  return most_cpu_s - cpu_s > pool_cpu_s(facts.profile) ? most_cpu : facts.candidate;
 }
 
 /// Where nothing can be simulated, this run uses the cores.
@@ -56,7 +49,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
       facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
   const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
-  const bool by_neighbours = all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent && !throttled;
+  const bool by_neighbours = has_neighbours(host) && *host.cpu_share < thresholds.spent && !throttled;
   const std::string cores = counted(host.cores, "core");
   Finding finding;
   finding.op = named.name;

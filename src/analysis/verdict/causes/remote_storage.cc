@@ -80,7 +80,6 @@ void advise_when_broken(const Case& facts, const RemoteReads& reads, Finding& fi
 }
 
 void advise_when_link_is_full(const Case& facts, const RemoteReads& reads, Finding& finding) {
-  constexpr double kHalf = 0.5;
   finding.headline = "the link to the remote service of " + facts.op().name + " is full";
   finding.evidence.says +=
       "; a byte takes the longer the more answers arrive at once, so they share the link";
@@ -89,7 +88,7 @@ void advise_when_link_is_full(const Case& facts, const RemoteReads& reads, Findi
       in_words(
           "read fewer bytes (compression, smaller samples, only the columns that are used), or keep them "
           "in a local cache; more readers gain nothing; predicted: with half of the bytes"),
-      kHalf * reads.waits_share * reads.transfer_share));
+      0.5 * reads.waits_share * reads.transfer_share));
 }
 
 void advise_when_service_is_busy(const Case& facts, const RemoteReads& reads, Finding& finding) {

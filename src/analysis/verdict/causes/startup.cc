@@ -27,11 +27,9 @@ std::string keeps_workers(const Case& facts) {
 
 std::optional<Finding> judge_startup(const Case& facts) {
   const profile::Profile& profile = facts.profile;
-  const StartupThresholds& thresholds = facts.thresholds.startup;
   const double startup_s =
       profile.startup.first_batch_s + profile.startup.later_epochs_s + profile.sink.worker_start_wait_s;
-  if (facts.gate.state != Gate::State::kHealthy || startup_s < thresholds.of_run * profile.elapsed_s)
-    return std::nullopt;
+  if (facts.gate.state != Gate::State::kHealthy || startup_s < profile.elapsed_s) return std::nullopt;
   Finding finding;
   finding.headline = "start-up took longer than the training loop itself";
   finding.evidence = cause_evidence(

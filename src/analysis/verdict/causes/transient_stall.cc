@@ -7,8 +7,8 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kMaxStalls = 3;
-/// So many steps for each stall: with fewer, what stalls now and then does so often.
-constexpr std::size_t kStepsPerStall[] = {0, 15, 60, 120};
+/// For one stall; n of them need n times n as many. In fewer steps, what stalls now and then does so often.
+constexpr std::size_t kStepsOfStall = 15;
 
 /// Items of one operator that took about as long as the stall: many of them are slow samples, not one stall.
 std::size_t slow_items(const Case& facts, double stall_s) {
@@ -17,7 +17,7 @@ std::size_t slow_items(const Case& facts, double stall_s) {
     std::size_t here = 0;
     for (const profile::WorkerProfile& worker : op.per_worker) {
       for (const profile::ServiceSample& sample : worker.slowest)
-        here += sample.wall_s >= facts.thresholds.stall.alike * stall_s ? 1 : 0;
+        here += sample.wall_s >= kMostOf * stall_s ? 1 : 0;
     }
     most = std::max(most, here);
   }
@@ -35,7 +35,7 @@ std::size_t stalls_that_explain(const Case& facts) {
     const double wait_s = waits[n - 1].wait_s;
     left_s = std::max(0.0, left_s - wait_s);
     elapsed_s = std::max(0.0, elapsed_s - wait_s);
-    if (wait_s < thresholds.least_s || facts.gate.steps < kStepsPerStall[n]) return 0;
+    if (wait_s < thresholds.least_s || facts.gate.steps < n * n * kStepsOfStall) return 0;
     const double next_s = n < waits.size() ? waits[n].wait_s : 0;
     if (ratio(left_s, elapsed_s) < facts.thresholds.gate.starved_share && next_s < thresholds.next * wait_s)
       return n;
