@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -206,6 +207,19 @@ def test_a_folder_a_rank_is_one_job(tmp_path: Path, recordings: list[tuple[Path,
     (row,) = loaded.jobs.rows()
     assert (row["job"], row["ranks"], row["rank"]) == ("job", 3, 2)
     assert loaded.lost_hours == pytest.approx(3 * recordings[2][1] / 3600, rel=0.01)
+
+
+def test_a_name_that_is_no_text_hides_no_job(tmp_path: Path, recordings: list[tuple[Path, float]]) -> None:
+    for name in (b"plain", b"bad\xff\xfename"):
+        folder = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))  # noqa: PTH118
+        folder.mkdir()
+        shutil.copyfile(recordings[0][0], folder / "rank0.hrseg")
+    loaded = hr.Fleet.load(tmp_path)
+    assert sorted(loaded.jobs.to_dict()["job"]) == ["bad??name", "plain"]
+    assert "bad??name" in str(loaded)
+    assert "bad??name" in loaded.to_html()
+    report = hr.Report.load(folder)
+    assert "</html>" in report.to_html()
 
 
 def test_a_job_that_still_runs(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from headrace import _core
 from headrace.cluster._files import fetch, file_system, url_of
 from headrace.cluster._summary import advice_of
-from headrace.common.plain import error_line, without_secrets
+from headrace.common.plain import error_line, plain, without_secrets
 from headrace.errors import Error
 from headrace.results.budget import Loops, budget_in, loops_in
 from headrace.results.figures import BudgetPart
@@ -105,7 +105,7 @@ def _below_folder(root: Path) -> tuple[list[JobFiles], list[str]]:
         relative = os.path.relpath(job_path, root)
         name = Path(job_path).absolute().name if relative == "." else relative
         running = any(_is_running(folder) for folder, _ in folders)
-        jobs.append(JobFiles(job_path, name, tuple(folders), found.state_of(job_path), running))
+        jobs.append(JobFiles(job_path, plain(name), tuple(folders), found.state_of(job_path), running))
     return jobs, notes
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     import jinja2
@@ -31,7 +32,10 @@ def markup(page: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    import jinja2
+    try:
+        import jinja2
+    except ImportError:
+        raise UsageError("a page needs jinja2: pip install jinja2") from None
 
     from headrace.pages import charts, graph, plots, words
 

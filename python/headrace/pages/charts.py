@@ -194,9 +194,12 @@ def window_table(profile: dict[str, Any], groups: list[dict[str, Any]]) -> tuple
     return titles, rows
 
 
-def cells_of(titles: list[str], row: list[Any]) -> list[tuple[bool, Any]]:
-    """Each cell, and whether it is of numbers."""
-    return [(title.startswith("#"), cell) for title, cell in zip(titles, row, strict=False)]
+def cells_of(titles: list[str], row: list[Any]) -> list[tuple[str, str, Any]]:
+    """Class, title and text of each cell."""
+    return [
+        ("number" if title.startswith("#") else "word", title.removeprefix("#"), cell)
+        for title, cell in zip(titles, row, strict=False)
+    ]
 
 
 def paths(pieces: list[tuple[str, Any, Any]]) -> list[tuple[str, str]]:

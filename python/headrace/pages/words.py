@@ -54,6 +54,11 @@ def printable(value: Any) -> Any:
     return "".join(one if one.isprintable() else " " if one.isspace() else "" for one in value)
 
 
+def encodable(text: str) -> str:
+    """``text`` with "?" for bytes of a file name that are no UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
 def cut(text: object, most: int = 40) -> str:
     found = str(printable(str(text)))
     return found if len(found) <= most else f"{found[: most - 1]}…"

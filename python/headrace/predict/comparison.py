@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.page import HasPage
+from headrace.common.plain import plain
 from headrace.errors import UsageError
 from headrace.results.report import Report
 
@@ -57,7 +58,7 @@ class Comparison(HasPage):
     def __init__(self, a: Sequence[Report], b: Sequence[Report], names: tuple[str, str] = ("A", "B")) -> None:
         """names: what text and page call the two sides."""
         self._compared = _core.ComparedReports(
-            [each._parsed for each in a], [each._parsed for each in b], *names
+            [each._parsed for each in a], [each._parsed for each in b], *map(plain, names)
         )
 
     @cached_property

@@ -265,8 +265,9 @@ class Report(HasPage):
         return render("report", whole_page, page=page, plot=plot, range_link=range_link)
 
     def _segment(self) -> str:
-        """Where the segment is now; "" if there is none."""
-        return next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
+        """Where the segment is now; "" if there is none, or a folder's name is not UTF-8."""
+        known = (path for path in self._segments if os.path.exists(path))  # noqa: PTH110
+        return next((path for path in known if path.isprintable()), "")
 
     def to_pandas(self, part: str = "operators") -> pandas.DataFrame:
         """One of the report's lists as a data frame: operators, workers, queues, windows, stall_ledger,
@@ -308,7 +309,10 @@ class Report(HasPage):
         return summary(self._document, self.loaders, self.ranks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document; `load` reads it back."""
+        """Write the JSON document, which `load` reads back; as ``.html`` the page of `to_html`."""
+        if os.fspath(path).endswith(".html"):
+            self.to_html(path)
+            return
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
             file.write(self.to_json() + "\n")
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.common.plain import error_line
+from headrace.common.plain import error_line, plain
 from headrace.errors import Error, UsageError
 from headrace.results.findings import was_watched
 from headrace.results.importance import Importance, importances
@@ -80,13 +80,14 @@ class Runs(NamedTuple):
     def table(self) -> Table:
         """A row a run; columns of parameters begin with ``p.``."""
         columns: list[tuple[str, Any]] = [
-            (name, [getattr(row, name) for row in self.rows]) for name in _COLUMNS
+            (name, [plain(one) if isinstance(one := getattr(row, name), str) else one for row in self.rows])
+            for name in _COLUMNS
         ]
         columns += [(f"p.{name}", [row.parameters.get(name, "") for row in self.rows]) for name in self.names]
         notes = [
             f"{one.says} ({one.share:.0%} of the differences, p {one.p:.2g})" for one in self.importances
         ]
-        notes += [f"{row.run}: {row.problem}" for row in self.rows if row.problem]
+        notes += [plain(f"{row.run}: {row.problem}") for row in self.rows if row.problem]
         if not self.rows:
             notes.append("no run here, nor in a folder below, at any depth")
         if self.older:

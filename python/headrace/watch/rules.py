@@ -93,5 +93,8 @@ def chosen(given: object) -> dict[str, dict[str, Any]]:
         if unknown:
             of = ", ".join(known[name]) or "none"
             raise UsageError(f"conditions[{name!r}] has no parameter {unknown[0]!r}; there are: {of}")
+        for one, value in named.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+                raise UsageError(f"conditions[{name!r}][{one!r}] is a number from 0 on, not {value!r}")
         on[name] = {**known[name], **named}
     return on

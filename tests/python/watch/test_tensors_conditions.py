@@ -65,6 +65,23 @@ def test_a_healthy_training_is_silent() -> None:
     assert train(mlp(4, 16, 16, 3), steps=120) == {}
 
 
+def test_trainings_after_each_other_have_findings_of_their_own() -> None:
+    model = mlp(4, 16, 3)
+    kept = {}
+    for bad in (3, 5):
+        with hr.watch(model, optimizer := torch.optim.SGD(model.parameters(), lr=1e-2)) as watching:
+            for step in range(8):
+                x, y = data(step)
+                optimizer.zero_grad()
+                (functional.cross_entropy(model(x), y) * (float("nan") if step == bad else 1)).backward()
+                if step != bad:
+                    optimizer.step()
+            kept[bad] = watching
+    first, second = ({one.where: one.first_step for one in each.findings} for each in kept.values())
+    assert first["loss"] == 3
+    assert second["loss, training 2"] == 5
+
+
 # --- explosion, vanishing -----------------------------------------------------------------------------------
 
 

@@ -92,6 +92,7 @@ class Training:
         conditions: dict[str, dict[str, Any]],
     ) -> None:
         self.closed = False
+        self._token = object()
         self.names = Names(models)
         self.scales: weakref.WeakKeyDictionary[Any, deque[tuple[int, float]]] = weakref.WeakKeyDictionary()
         self._readings = Readings()
@@ -333,7 +334,12 @@ class Training:
         session = _core.current_session() or self._session or open_session(None, None)
         known = self._findings.get(key)
         steps = known.steps if known is not None else 0
-        one = findings_of(session).put(RULES[kind], hit._replace(logged=self._on_hit == "say"), "")
+        kept = findings_of(session)
+        if self._token not in kept.trainings:
+            kept.trainings.append(self._token)
+        number = kept.trainings.index(self._token) + 1
+        where = hit.where if number == 1 else f"{hit.where}, training {number}"
+        one = kept.put(RULES[kind], hit._replace(where=where, logged=self._on_hit == "say"), "")
         if one is None:
             self._findings.pop(key, None)
             return
