@@ -68,7 +68,7 @@ def text_of(cluster: Cluster, width: int) -> str:
 def page_of(cluster: Cluster) -> str:
     """These words as a page."""
     diagnosis = cluster.diagnosis
-    gain = f", the whole job {diagnosis.speedup:.2f} x as fast without" if diagnosis.gain_share > 0 else ""
+    gain = f", the whole job {diagnosis.speedup:.2f} x as fast without it" if diagnosis.gain_share > 0 else ""
     first, _, rest = diagnosis.summary.partition(". ")
     heading = first.rstrip(".")
     title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"

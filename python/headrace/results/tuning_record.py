@@ -57,7 +57,8 @@ class TuningRecord:
     @property
     def about(self) -> str:
         of = f"{self.found['of']}: " if self.found["of"] else ""
-        return f"{of}{len(self.found['trials'])} trials in {self.found['took_s']:.0f} s"
+        count = len(self.found["trials"])
+        return f"{of}{count} trial{'s' if count != 1 else ''} in {self.found['took_s']:.0f} s"
 
     def html(self, whole_page: bool) -> str:
         """One page, or one ``<div>``."""

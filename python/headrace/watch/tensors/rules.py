@@ -99,7 +99,7 @@ def explosion(
     if found:
         step, says, largest = found[0]
         where = "gradients" if largest is None else training.names.of(largest, "gradients")
-        says = f"{says}, at step {step}; the largest is that of {where}"
+        says = f"{says}, at step {step}; the largest gradient is that of {where}"
         yield Hit(where, says, [one for one, _, _ in found])
 
 
