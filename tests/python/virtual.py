@@ -34,6 +34,8 @@ class _Threads:
     def __init__(self) -> None:
         self._apart = _tids() - {threading.get_native_id()}
         self._files: dict[int, tuple[int, int]] = {}
+        #: Threads that fall asleep ask for others while the driver looks at them.
+        self._looking = threading.Lock()
 
     def leave_out(self) -> None:
         """The calling thread does not belong to the test."""
@@ -41,13 +43,15 @@ class _Threads:
 
     def others(self) -> bool:
         """There are some beside the calling one."""
-        return len(self._known()) > 1
+        with self._looking:
+            return len(self._known()) > 1
 
     def wait_until_all_wait(self) -> None:
         """Until none has anything left to do at this moment."""
         before: dict[int, tuple[bytes, bytes]] | None = None
         while True:
-            now = {tid: self._moment(tid) for tid in self._known()}
+            with self._looking:
+                now = {tid: self._moment(tid) for tid in self._known()}
             # One that waits for the interpreter lock gets it during a look, and the next look differs.
             if now == before and all(state in b"SXZ" for state, _ in now.values()):
                 return
