@@ -44,8 +44,8 @@ class Findings:
         self.made_again: dict[str, str] = {}
         #: Loaders of one name that read different data: the name, by the name that their findings have.
         self.parts: dict[str, str] = {}
-        #: A token of each training that has put findings: two of them have a loss each.
-        self.trainings: list[object] = []
+        #: By kind and place, a token of each training that has put them: two of them have a loss each.
+        self.trainings: dict[tuple[str, str], list[object]] = {}
 
     def put(self, rule: Rule, hit: Hit, loader: str) -> Finding | None:
         """``rule`` holds; see `Hit`. Returns what is known now; None: it turned out to be none.

@@ -335,9 +335,10 @@ class Training:
         known = self._findings.get(key)
         steps = known.steps if known is not None else 0
         kept = findings_of(session)
-        if self._token not in kept.trainings:
-            kept.trainings.append(self._token)
-        number = kept.trainings.index(self._token) + 1
+        trainings = kept.trainings.setdefault(key, [])
+        if self._token not in trainings:
+            trainings.append(self._token)
+        number = trainings.index(self._token) + 1
         where = hit.where if number == 1 else f"{hit.where}, training {number}"
         one = kept.put(RULES[kind], hit._replace(where=where, logged=self._on_hit == "say"), "")
         if one is None:
