@@ -16,7 +16,7 @@ std::string to_text(const analysis::Comparison& comparison, TextOptions options 
 /// The members of `Comparison` by their names; an interval without an end has null there. `indent` < 0: one line.
 std::string to_json(const analysis::Comparison& comparison, int indent = 2);
 
-/// What a page shows, for templates: headline, sentences, tables, and the figures of `to_json`.
+/// The content of a page for templates: headline, sentences, tables, and the figures of `to_json`.
 std::string page_json(const analysis::Comparison& comparison);
 
 /// "B takes 12 % longer a step: 41.2 ms -> 46.1 ms"; what the text begins with.

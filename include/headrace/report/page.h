@@ -1,4 +1,4 @@
-// What a page of a report shows, as one JSON document for templates: figures, and sentences as the text has them.
+// The content of a report's page as one JSON document for templates: figures, and the sentences of the text.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace headrace::report {
 
 struct PageOptions {
-  /// Of the same run: for a lane per worker, and the longest waits close up. Null: they are left out.
+  /// The history of the same run: a lane per worker, and the longest waits close up. Null: they are left out.
   const profile::History* history = nullptr;
-  /// What the lanes show, in seconds since the first GetNext; an empty or impossible range: the last 20 steps.
+  /// The range of the lanes, in seconds since the first GetNext; an empty or impossible one: the last 20 steps.
   double from_s = 0;
   double to_s = 0;
 };

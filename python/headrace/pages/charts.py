@@ -1,4 +1,4 @@
-"""Where the parts of a report's pictures stand: coordinates for SVG, most often in 1000 units."""
+"""Coordinates of a report's pictures for SVG, most often in 1000 units."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class Report(HasPage):
         return render("report", whole_page, page=page, plot=plot, range_link=range_link)
 
     def _segment(self) -> str:
-        """Where the segment is now; "" if there is none, or a folder's name is not UTF-8."""
+        """The path of the segment now; "" if it is gone, or the name of a folder cannot be printed."""
         known = (path for path in self._segments if os.path.exists(path))  # noqa: PTH110
         return next((path for path in known if path.isprintable()), "")
 

@@ -116,7 +116,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;
   }
-  // Without probes, threads must be off the cores.
+  // Without probes, threads that compute must be off the cores.
   const bool taken = lock.lock_share >= 0
                          ? lock.lock_share >= thresholds.taken_share
                          : ratio(threads.rest, threads.computing) >= thresholds.off_cpu_share;

@@ -14,11 +14,6 @@ inline constexpr std::size_t kMaxOperators = 32;
 /// `part / whole`, 0 if there is no whole.
 inline double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }
 
-/// 0 at `from`, 1 at `to`, linear between.
-inline double ramp(double value, double from, double to) noexcept {
-  return std::clamp((value - from) / (to - from), 0.0, 1.0);
-}
-
 inline bool contains(const std::vector<int>& list, int value) noexcept {
   return std::find(list.begin(), list.end(), value) != list.end();
 }

@@ -208,7 +208,8 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
   return filled_by_pools(cpu_share * times, pool_share);
 }
 
-/// Of a prediction where CPU work fits the cores, and where it does not; and of what is estimated beside it.
+/// The model misses by so much where CPU work fits the cores, and where it does not. Estimates beside it miss by one of
+/// these, too.
 constexpr double kModelError = 0.1;
 constexpr double kErrorBesideOthers = 0.15;
 

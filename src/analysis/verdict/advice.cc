@@ -54,7 +54,7 @@ profile::Parameter parameter_that_widens(const profile::OperatorProfile& op,
 
 void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
   std::erase_if(advice, [step_s](const Advice& each) {
-    return each.predicted_step_s && !(*each.predicted_step_s * kWorthIt <= step_s);
+    return each.predicted_step_s && !is_gain(step_s, *each.predicted_step_s);
   });
 }
 

@@ -13,7 +13,7 @@ constexpr int kFlat = 3;
 bool worth_it(double step_s, const Prediction& prediction) {
   if (!prediction.known) return true;
   const double likely_high = 0.5 * (prediction.step_s + prediction.high_s);
-  return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
+  return is_gain(step_s, prediction.step_s) && likely_high < step_s;
 }
 
 std::optional<Choice> cheapest(const Predictor& predictor, const std::vector<int>& values,
@@ -33,7 +33,7 @@ std::optional<Choice> cheapest(const Predictor& predictor, const std::vector<int
   }
   const double now_s = predictor.profile().sink.step_s;
   const auto is_found = [&](const Choice& each) {
-    return as_short(each.then.step_s, shortest_s) && kWorthIt * each.then.step_s <= now_s;
+    return as_short(each.then.step_s, shortest_s) && is_gain(now_s, each.then.step_s);
   };
   auto found = std::find_if(tried.begin(), tried.end(), is_found);
   // None is a gain: the cheapest says so.

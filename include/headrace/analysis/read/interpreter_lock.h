@@ -33,8 +33,7 @@ struct InterpreterLock {
 /// decide: those of the operator with the largest demand. Otherwise, and where a framework's event loop hands items on
 /// (its waits are in no operator), probes do, if more than one thread is busy: one that spins in Python is found at
 /// nearly every probe; C code that releases the lock, at next to none. Without probes, threads that compute must be off
-/// the cores for a good part of their busy time. Source: measurements of 1, 2 and 4 spinning
-/// threads.
+/// the cores for a good part of their busy time. Source: measurements of 1, 2 and 4 spinning threads.
 InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds = {});
 
 /// Time per batch for which an operator's threads hold the lock; none: nothing tells.

@@ -42,7 +42,7 @@ struct LockThresholds {
   double taken_share = 0.7;
   double off_cpu_share = 0.3;   ///< of the busy time of computing threads: neither running nor runnable
   double computes_share = 0.2;  ///< of its busy time on a core; an operator below it sleeps or reads
-  // Where the waits of threads were recorded, these decide, and none of the above.
+  // These alone decide if the waits of threads were recorded.
   double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
   /// Time that an operator holds the lock / its CPU time, below which it computes without it.
   double without_lock = 0.03;

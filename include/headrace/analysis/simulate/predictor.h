@@ -13,6 +13,8 @@ namespace headrace::analysis {
 /// Step now / predicted step from which on a change is a gain: less is within what runs differ by.
 inline constexpr double kWorthIt = 1.05;
 
+inline bool is_gain(double now_s, double then_s) noexcept { return kWorthIt * then_s <= now_s; }
+
 struct Prediction {
   double step_s = 0;
   double low_s = 0;

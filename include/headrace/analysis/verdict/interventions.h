@@ -46,7 +46,7 @@ struct MoreWorkers {
   bool lack(double with_s) const noexcept {
     const double gain_s = unchanged_s - with_s;
     const double as_is_gain_s = unchanged_s - as_is_s;
-    return known() && with_s * kWorthIt <= unchanged_s && as_is_gain_s < kHelps * unchanged_s &&
+    return known() && is_gain(unchanged_s, with_s) && as_is_gain_s < kHelps * unchanged_s &&
            as_is_gain_s < kLittle * gain_s;
   }
 };

@@ -20,7 +20,7 @@ int cpu_bottleneck(const Case& facts) {
   return most_cpu_s - cpu_s > pool_cpu_s(facts.profile) ? most_cpu : facts.candidate;
 }
 
-/// Where nothing can be simulated, this run uses the cores.
+/// Simulated, more workers gain little, and much with more cores; a run that cannot be simulated uses the cores.
 bool lacks_cores(const Case& facts) {
   return facts.more.known() ? facts.more.lack_cores()
                             : *facts.profile.host.cpu_share >= facts.thresholds.cpu.spent;

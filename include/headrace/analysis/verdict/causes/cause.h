@@ -90,9 +90,6 @@ struct CauseRule {
   bool moves_between_operators = false;
   /// All parts of the run have it alike, and windows that differ do so by chance: none is shown.
   bool same_in_every_window = false;
-  /// The operator keeps up with the step by its rate, so how far it is from that says nothing about the
-  /// confidence.
-  bool fast_enough_on_average = false;
   /// It has a sign of its own; whether queues, demand and ledger agree says nothing about the confidence.
   bool found_without_demand = false;
 };
