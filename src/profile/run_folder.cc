@@ -10,6 +10,7 @@
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
 #include "profile/live_segments.h"
+#include "profile/moved_segments.h"
 
 namespace headrace::profile {
 namespace {
@@ -86,6 +87,8 @@ std::vector<RunSegment> find_segments(const std::string& run) {
     if (segment.live || fs::exists(segment.path, error)) segments.push_back(segment);
   }
   add_without_pointer(run, segments);
+  for (const RunSegment& segment : segments)
+    if (segment.live) expect_at(segment.path, segment.copy_path);
   std::stable_sort(segments.begin(), segments.end(), [](const RunSegment& a, const RunSegment& b) {
     if (a.rank != b.rank) return a.rank < b.rank;
     std::error_code ignored;

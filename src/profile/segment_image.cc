@@ -12,6 +12,7 @@
 
 #include "headrace/profile/errors.h"
 #include "profile/file_calls.h"
+#include "profile/moved_segments.h"
 #include "profile/pages.h"
 
 namespace headrace::profile {
@@ -94,7 +95,9 @@ SegmentImage& SegmentImage::operator=(SegmentImage&&) noexcept = default;
 bool SegmentImage::empty() const noexcept { return buffer_ == nullptr; }
 
 void SegmentImage::read_file(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  constexpr int kReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  int fd = open(path.c_str(), kReading);
+  if (fd < 0 && errno == ENOENT) fd = open(expected_at(path).c_str(), kReading);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
   try {
     read_descriptor(fd, path);

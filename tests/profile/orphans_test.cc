@@ -50,6 +50,19 @@ TEST(Orphans, BecomeCopiesInTheirRuns) {
   EXPECT_EQ(image.operators()[0].name.view(), "decode");
 }
 
+TEST(Orphans, ThatAreFoundCanBeReadWhenAnotherProcessHasBroughtThemHome) {
+  const ScratchFolder folder;
+  const std::string live = killed(folder, folder / "run");
+  const auto found = find_segments(folder / "run");
+  ASSERT_EQ(found.size(), 1U);
+  ASSERT_EQ(found[0].path, live);
+  wait_for(in_child([] { collect_orphans(""); }));
+  ASSERT_FALSE(fs::exists(live));
+  SegmentImage image;
+  image.read_file(found[0].path);
+  EXPECT_EQ(image.operators()[0].name.view(), "decode");
+}
+
 TEST(Orphans, WhoseRunIsGoneAreRemoved) {
   const ScratchFolder folder;
   std::vector<std::string> live;

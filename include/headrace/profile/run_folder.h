@@ -46,6 +46,7 @@ std::vector<std::string> copy_paths(const std::string& run);
 void write_home(const std::string& live_path, const std::string& copy_path);
 
 /// The segments of a run, by rank, newest last. Throws Error if `run` is not a run folder. Changes nothing.
+/// The thread that found a live segment can read it by its path when it has been brought home since, too.
 std::vector<RunSegment> find_segments(const std::string& run);
 
 /// A line for each recording of the run of which there is nothing to read, and why.
