@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "headrace/transport/host_memory.h"
+#include "headrace/transport/host_device.h"
 
 namespace headrace::benchmarks {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headrace/profile/queue_ends.h"
+#include "headrace/profile/profile_checks.h"
 
 namespace headrace::bench {
 namespace {

@@ -1,7 +1,6 @@
 #include "headrace/profile/graph.h"
 
-#include "profile/loader_graph.h"
-#include "profile/stage_graph.h"
+#include "profile/framework_graphs.h"
 
 #include <algorithm>
 #include <limits>

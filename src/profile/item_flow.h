@@ -1,4 +1,4 @@
-// How many items of each operator and queue one delivered batch takes.
+// Items that one delivered batch takes of each operator and queue, and the states of workers as far as queues show them.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/graph.h"
+#include "headrace/profile/operator_profile.h"
 
 namespace headrace::profile {
 
@@ -32,5 +33,15 @@ class ItemFlow {
   /// Remembered per queue: branches that meet again are counted once, and a cycle (items that go round) ends.
   std::map<std::uint32_t, double> known_;
 };
+
+/// Of a stage that was busy for `busy_ns` of its workers' `present_ns`. The threads of an executor that several
+/// stages share tell nothing of one stage's waits; its queues do.
+States stage_states_ns(const GraphNode& node, const ItemFlow& flow, double busy_ns, double present_ns);
+
+/// Of an operator of which no call was timed: figures that nothing tells are absent. Where the queues around it
+/// were looked at often enough, it was at work while it had input and room for output: at least for what their
+/// empty and full times leave. `present_s`: of one worker; `batches`: delivered in that time.
+void make_untimed(const GraphNode& node, const ItemFlow& flow, double present_s, double batches,
+                  OperatorProfile& out);
 
 }  // namespace headrace::profile

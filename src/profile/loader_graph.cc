@@ -1,4 +1,4 @@
-#include "profile/loader_graph.h"
+#include "profile/framework_graphs.h"
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/profile/json_fields.h"
-#include "headrace/profile/queue_ends.h"
+#include "headrace/profile/profile_checks.h"
 #include "profile/profile_fields.h"
 
 namespace headrace::profile {

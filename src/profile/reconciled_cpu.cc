@@ -1,7 +1,10 @@
 #include "profile/reconciled_cpu.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
+
+#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {
@@ -38,6 +41,31 @@ void add_to(const std::vector<CellFigures*>& cells, double missing_ns) {
   for (CellFigures* cell : cells) {
     const double cpu_ns = estimated_cpu_ns(*cell);
     set_cpu(*cell, cpu_ns + part * (cell->busy_ns - cpu_ns));
+  }
+}
+
+/// Busy, and not on a core.
+double off_core_ns(const CellFigures& cell) { return cell.busy_ns - estimated_cpu_ns(cell); }
+
+/// Cells that are full take no more; the others share what is left.
+void share_out(double wait_ns, std::vector<std::size_t> cells, const SegmentFigures& figures,
+               std::vector<double>& waits_ns) {
+  while (!cells.empty()) {
+    double busy_ns = 0;
+    for (const std::size_t cell : cells) busy_ns += figures.cells[cell].busy_ns;
+    const double per_busy = share(wait_ns, busy_ns);
+    const auto full = std::partition(cells.begin(), cells.end(), [&](std::size_t cell) {
+      return per_busy * figures.cells[cell].busy_ns < off_core_ns(figures.cells[cell]);
+    });
+    if (full == cells.end()) {
+      for (const std::size_t cell : cells) waits_ns[cell] = per_busy * figures.cells[cell].busy_ns;
+      return;
+    }
+    for (auto cell = full; cell != cells.end(); ++cell) {
+      waits_ns[*cell] = off_core_ns(figures.cells[*cell]);
+      wait_ns -= waits_ns[*cell];
+    }
+    cells.erase(full, cells.end());
   }
 }
 
@@ -86,6 +114,15 @@ void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> oper
       add_to(others, operators_ns - tolerance_ns - estimated_ns);
     }
   }
+}
+
+std::vector<double> run_queue_waits_ns(const SegmentFigures& figures) {
+  std::vector<double> waits_ns(figures.cells.size(), 0.0);
+  std::vector<std::vector<std::size_t>> cells(figures.workers.size());
+  for (std::size_t i = 0; i < figures.cells.size(); ++i) cells[figures.cells[i].worker].push_back(i);
+  for (std::size_t w = 0; w < figures.workers.size(); ++w)
+    share_out(figures.workers[w].run_queue_ns.value_or(0), std::move(cells[w]), figures, waits_ns);
+  return waits_ns;
 }
 
 }  // namespace headrace::profile

@@ -1,7 +1,8 @@
-// Sampled CPU times of operators, held to the CPU clock of the thread that ran them.
+// The CPU time of a thread, and its waits for a core, shared out between the operators that it ran.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/layout.h"
@@ -17,5 +18,9 @@ void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> oper
 
 /// CPU time of the whole cell, if its other items are like the sampled ones.
 double estimated_cpu_ns(const CellFigures& cell);
+
+/// Nanoseconds per cell: by busy time, and never more of it than was off a core. The scheduler counts the waits of a
+/// thread, not of an operator. 0 where it said nothing.
+std::vector<double> run_queue_waits_ns(const SegmentFigures& figures);
 
 }  // namespace headrace::profile

@@ -10,7 +10,6 @@
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
 #include "profile/live_segments.h"
-#include "profile/moved_segments.h"
 
 namespace headrace::profile {
 namespace {
@@ -88,7 +87,7 @@ std::vector<RunSegment> find_segments(const std::string& run) {
   }
   add_without_pointer(run, segments);
   for (const RunSegment& segment : segments)
-    if (segment.live) expect_at(segment.path, segment.copy_path);
+    if (segment.live) SegmentImage::expect_copy(segment.path, segment.copy_path);
   std::stable_sort(segments.begin(), segments.end(), [](const RunSegment& a, const RunSegment& b) {
     if (a.rank != b.rank) return a.rank < b.rank;
     std::error_code ignored;

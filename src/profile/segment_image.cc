@@ -6,13 +6,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <vector>
 
 #include "headrace/profile/errors.h"
 #include "profile/file_calls.h"
-#include "profile/moved_segments.h"
 #include "profile/pages.h"
 
 namespace headrace::profile {
@@ -94,10 +94,22 @@ SegmentImage& SegmentImage::operator=(SegmentImage&&) noexcept = default;
 
 bool SegmentImage::empty() const noexcept { return buffer_ == nullptr; }
 
+namespace {
+
+// By thread: a lock could be held by another one when the process forks.
+thread_local std::map<std::string, std::string> copies;
+
+}  // namespace
+
+void SegmentImage::expect_copy(const std::string& live_path, const std::string& copy_path) {
+  copies[live_path] = copy_path;
+}
+
 void SegmentImage::read_file(const std::string& path) {
   constexpr int kReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   int fd = open(path.c_str(), kReading);
-  if (fd < 0 && errno == ENOENT) fd = open(expected_at(path).c_str(), kReading);
+  if (const auto copy = copies.find(path); fd < 0 && errno == ENOENT && copy != copies.end())
+    fd = open(copy->second.c_str(), kReading);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
   try {
     read_descriptor(fd, path);

@@ -1,4 +1,4 @@
-#include "profile/snapshot_sink.h"
+#include "profile/snapshot_parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,8 @@
-#include "profile/snapshot_windows.h"
+#include "profile/snapshot_parts.h"
 
 #include <algorithm>
 
 #include "profile/shares.h"
-#include "profile/snapshot_host.h"
 
 namespace headrace::profile {
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "block.h"
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/verdict/diagnosis_json.h"
+#include "headrace/analysis/words.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/rank_figures.h"
 #include "lane_rows.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "printable.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "printable.h"
 

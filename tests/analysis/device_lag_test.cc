@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headrace/analysis/simulate/device_queue.h"
+#include "headrace/analysis/simulate/engine.h"
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/loader.h"

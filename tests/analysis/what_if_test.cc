@@ -1,7 +1,7 @@
 // Parameters under their users' names: what can be asked, what is refused, what is answered.
 #include <gtest/gtest.h>
 
-#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/verdict/memory.h"
 #include "headrace/analysis/verdict/parameters.h"

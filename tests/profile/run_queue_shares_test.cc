@@ -1,4 +1,4 @@
-#include "../../src/profile/run_queue_shares.h"
+#include "../../src/profile/reconciled_cpu.h"
 
 #include <gtest/gtest.h>
 

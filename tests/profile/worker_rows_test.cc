@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "../../src/profile/snapshot_loader.h"
+#include "../../src/profile/snapshot_parts.h"
 
 namespace headrace::profile {
 namespace {

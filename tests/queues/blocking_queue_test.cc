@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/queues/deadline.h"
+#include "headrace/queues/futex_word.h"
 
 namespace headrace::queues {
 namespace {

@@ -4,8 +4,8 @@
 #include <random>
 #include <string>
 
-#include "headrace/queues/deadline.h"
 #include "headrace/queues/eventcount.h"
+#include "headrace/queues/futex_word.h"
 #include "queues/schedule.h"
 
 namespace headrace::queues {

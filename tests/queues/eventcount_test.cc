@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/queues/deadline.h"
+#include "headrace/queues/futex_word.h"
 
 namespace headrace::queues {
 namespace {

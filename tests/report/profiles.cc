@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/profile/queue_ends.h"
+#include "headrace/profile/profile_checks.h"
 
 namespace headrace::report {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
-#include "headrace/transport/host_memory.h"
+#include "headrace/transport/host_device.h"
 
 namespace headrace::transport {
 namespace {

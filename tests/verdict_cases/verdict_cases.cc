@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "headrace/analysis/read/plausible.h"
-#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"

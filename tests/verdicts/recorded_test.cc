@@ -9,7 +9,6 @@
 #include <string>
 
 #include "headrace/analysis/verdict/diagnose.h"
-#include "headrace/analysis/verdict/verdict.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/verdict_words.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "headrace/analysis/verdict/diagnose.h"
-#include "headrace/analysis/verdict/verdict.h"
 #include "support/simulation/draws.h"
 #include "support/simulation/labelled_lines.h"
 #include "support/verdict_words.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/producer.h"
 
 namespace headrace::pipeline {

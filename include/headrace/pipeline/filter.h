@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/producer.h"
 
 namespace headrace::pipeline {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "headrace/pipeline/item_failure.h"
 #include "headrace/pipeline/item_trace_sampler.h"
+#include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/producer.h"
 
 namespace headrace::pipeline {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "headrace/pipeline/finish_times.h"
-#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/producer.h"
 #include "headrace/pipeline/remote_service.h"
 

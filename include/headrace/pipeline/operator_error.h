@@ -1,10 +1,12 @@
-// What the sink throws when a body threw.
+// The exception of a body, as the sink throws it.
 #pragma once
 
 #include <cstdint>
 #include <exception>
 #include <string>
 
+#include "headrace/pipeline/operator.h"
+#include "headrace/pipeline/recorded_loop.h"
 #include "headrace/profile/errors.h"
 
 namespace headrace::pipeline {
@@ -26,5 +28,10 @@ class OperatorError : public Error {
   std::uint64_t item_;
   std::exception_ptr cause_;
 };
+
+/// Called where the exception is caught. Ends the pass with it, under the operator's name and the item's
+/// number; or counts it, if such items are to be skipped. True: continue with the next item.
+bool skip_after_failure(const Operator& op, WorkerSlot& slot, RecordedLoop& loop,
+                        std::uint64_t number) noexcept;
 
 }  // namespace headrace::pipeline

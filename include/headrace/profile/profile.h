@@ -15,18 +15,15 @@
 #include <string>
 #include <vector>
 
-#include "headrace/profile/budget.h"
 #include "headrace/profile/device_profile.h"
 #include "headrace/profile/figure.h"
-#include "headrace/profile/finding.h"
 #include "headrace/profile/handoff_profile.h"
 #include "headrace/profile/host_profile.h"
 #include "headrace/profile/latency.h"
 #include "headrace/profile/loader_model.h"
 #include "headrace/profile/operator_profile.h"
-#include "headrace/profile/parameter_change.h"
 #include "headrace/profile/queue_profile.h"
-#include "headrace/profile/second_opinion.h"
+#include "headrace/profile/run_findings.h"
 #include "headrace/profile/sink_profile.h"
 #include "headrace/profile/token_profile.h"
 #include "headrace/profile/window_profile.h"

@@ -9,6 +9,7 @@
 
 #include "headrace/metrics/history_store.h"
 #include "headrace/profile/layout.h"
+#include "headrace/profile/segment_image.h"
 
 namespace headrace::profile {
 
@@ -92,5 +93,9 @@ class Segment {
   std::string path_;
   std::string problem_;
 };
+
+/// Writes what is held to `path`, compressed with gzip. Throws Error; then whatever was at `path` is still
+/// there.
+void write_copy(const SegmentImage& image, const std::string& path);
 
 }  // namespace headrace::profile

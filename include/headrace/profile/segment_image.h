@@ -26,6 +26,9 @@ class SegmentImage {
   /// What is read from now on holds the history too (tracks, words, annotations), which only timelines need;
   /// else those sections are empty.
   void include_history() noexcept { with_history_ = true; }
+  /// This thread found a live segment, which its own process, or any other one of Headrace, may replace by a copy at
+  /// any moment: `read_file(live_path)` reads that then.
+  static void expect_copy(const std::string& live_path, const std::string& copy_path);
   /// Reads a segment: a live one by pread, or a copy (gzip). Throws SegmentError (file, reason).
   void read_file(const std::string& path);
   /// From an open file, whose name is only for messages.

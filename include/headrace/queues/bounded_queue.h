@@ -13,8 +13,8 @@
 #endif
 
 #include "headrace/metrics/clock.h"
-#include "headrace/queues/deadline.h"
 #include "headrace/queues/eventcount.h"
+#include "headrace/queues/futex_word.h"
 #include "headrace/queues/instrumented.h"
 #include "headrace/queues/queue_kind.h"
 

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "headrace/transport/block_ring.h"
 #include "headrace/transport/device.h"
 
 namespace headrace::transport {
@@ -25,6 +26,15 @@ class HostDevice : public Device {
  private:
   std::optional<double> bandwidth_;
   std::mutex bus_;
+};
+
+/// Host memory for large copies, faulted in once. Blocks below 2 MiB are aligned to 64 bytes; larger ones are mapped on 2 MiB boundaries and ask for huge
+/// pages. Every page is written once before the block is handed out: a first copy into fresh memory takes
+/// twice as long.
+class HostMemory : public BlockMemory {
+ public:
+  std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* data, std::size_t bytes) noexcept override;
 };
 
 }  // namespace headrace::transport

@@ -1,5 +1,5 @@
 // Marks in the queue of the device that torch computes on, as Python's `headrace.record.device_clock` puts them.
-#include "headrace/profile/device_span.h"
+#include "headrace/profile/device_samples.h"
 
 #include <Python.h>
 

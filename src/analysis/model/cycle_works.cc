@@ -8,7 +8,7 @@
 #include "../read/numbers.h"
 #include "headrace/analysis/read/demand.h"
 #include "headrace/analysis/read/interpreter_lock.h"
-#include "training_step.h"
+#include "recorded_batches.h"
 
 namespace headrace::analysis {
 namespace {

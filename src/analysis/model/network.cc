@@ -5,8 +5,7 @@
 
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
-#include "headrace/analysis/read/cpu_contention.h"
-#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/cores.h"
 #include "limits.h"
 #include "network_of.h"
 

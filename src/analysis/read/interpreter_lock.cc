@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "fast_steps.h"
 #include "headrace/analysis/read/demand.h"
 #include "numbers.h"
+#include "own_compute.h"
 
 namespace headrace::analysis {
 namespace {

@@ -2,13 +2,24 @@
 
 #include <algorithm>
 
-#include "fast_steps.h"
-#include "headrace/analysis/read/cpu_contention.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/demand.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
+
+/// Of the steps that used least CPU time, as `kFastestOf`: a clock of the thread's own has few outliers.
+constexpr std::size_t kLightestOf = 250;
+
+/// The CPU time of the step that used least of it, after those; 0 if it was read in too few.
+double light_cpu_s(const profile::SinkProfile& sink) {
+  std::vector<double> times;
+  for (const profile::StepSample& step : sink.sequence) {
+    if (step.cpu_s) times.push_back(*step.cpu_s);
+  }
+  return least_but_few(std::move(times), kLightestOf);
+}
 
 /// CPU time / compute, below which a step sleeps.
 constexpr double kSleeps = 0.1;

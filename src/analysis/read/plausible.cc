@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "headrace/analysis/words.h"
-#include "headrace/profile/figure_bounds.h"
+#include "headrace/profile/profile_checks.h"
 
 namespace headrace::analysis {
 namespace {

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "../model/limits.h"
-#include "headrace/analysis/simulate/device_queue.h"
 #include "headrace/analysis/simulate/engine.h"
-#include "headrace/analysis/simulate/task.h"
 
 namespace headrace::analysis {
 namespace {

@@ -8,12 +8,10 @@
 #include "../read/own_compute.h"
 #include "abstain.h"
 #include "headrace/analysis/model/network.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/demand.h"
-#include "headrace/analysis/read/disturbance.h"
 #include "headrace/analysis/read/loader.h"
-#include "headrace/analysis/read/pool_threads.h"
 #include "headrace/analysis/simulate/network_run.h"
-#include "other_readers.h"
 #include "repeat.h"
 #include "reproduction.h"
 

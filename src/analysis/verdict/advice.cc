@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/read/demand.h"
 #include "headrace/analysis/read/remote_reads.h"
 #include "headrace/analysis/read/shared_waits.h"

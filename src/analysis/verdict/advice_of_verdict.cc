@@ -1,11 +1,11 @@
-#include "advice_of_verdict.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "copy_ahead.h"
-#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "headrace/analysis/verdict/memory.h"

@@ -1,4 +1,4 @@
-#include "candidate.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 #include <vector>

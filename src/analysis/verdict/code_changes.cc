@@ -1,4 +1,4 @@
-#include "code_changes.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 #include <array>

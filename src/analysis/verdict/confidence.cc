@@ -1,13 +1,13 @@
 // How likely the same program, recorded again, gets the same answer: the answer's distance from the next one, in what
 // equal runs differ by.
-#include "confidence.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/cores.h"
 
 namespace headrace::analysis {
 namespace {

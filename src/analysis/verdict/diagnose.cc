@@ -5,24 +5,16 @@
 
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
-#include "advice_of_verdict.h"
 #include "batch_windows.h"
-#include "candidate.h"
-#include "code_changes.h"
-#include "confidence.h"
-#include "headrace/analysis/read/disturbance.h"
+#include "diagnosis_steps.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/plausible.h"
-#include "headrace/analysis/read/pool_threads.h"
-#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/verdict/causes/cause.h"
 #include "headrace/analysis/verdict/loader_advice.h"
-#include "headrace/analysis/verdict/risks.h"
 #include "headrace/analysis/words.h"
 #include "long_steps.h"
-#include "queue_agreement.h"
-#include "remarks.h"
-#include "verdict_windows.h"
 
 namespace headrace::analysis {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/cores.h"
 #include "search.h"
 
 namespace headrace::analysis {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/read/demand.h"
 #include "headrace/analysis/read/loader.h"
 #include "headrace/analysis/verdict/advice.h"

@@ -1,4 +1,4 @@
-#include "queue_agreement.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 

@@ -1,9 +1,8 @@
-#include "remarks.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "long_steps.h"
 

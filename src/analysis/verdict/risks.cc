@@ -1,4 +1,4 @@
-#include "headrace/analysis/verdict/risks.h"
+#include "diagnosis_steps.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "headrace/analysis/verdict/verdict.h"
+#include "headrace/analysis/verdict/diagnose.h"
 
 #include <memory>
 #include <utility>
@@ -6,8 +6,7 @@
 
 #include "headrace/analysis/read/loader.h"
 #include "headrace/analysis/read/plausible.h"
-#include "headrace/analysis/simulate/cached_predictor.h"
-#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/interventions.h"
 
 namespace headrace::analysis {

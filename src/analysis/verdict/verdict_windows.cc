@@ -1,4 +1,4 @@
-#include "verdict_windows.h"
+#include "diagnosis_steps.h"
 
 #include <algorithm>
 

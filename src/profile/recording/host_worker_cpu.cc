@@ -12,7 +12,7 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
-#include "host_affinity.h"
+#include "host_cpu_limits.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
 #include "host_storage.h"

@@ -16,8 +16,8 @@
 #include "headrace/profile/private_folder.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
+#include "headrace/profile/segment.h"
 #include "headrace/profile/segment_image.h"
-#include "profile/recording/segment_copy.h"
 
 namespace headrace::profile {
 namespace {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,15 +12,23 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "headrace/metrics/page_backing.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/output_file.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
-#include "profile/recording/segment_copy.h"
 
 namespace headrace::profile {
 namespace {
+
+/// True if a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
+/// kills.
+bool file_size_allowed(std::size_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
+}
 
 /// Header and the small tables that every run uses.
 bool back_common_tables(void* base) {
@@ -190,6 +199,14 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
   return "";
 } catch (const std::exception& error) {
   return error.what();
+}
+
+void write_copy(const SegmentImage& image, const std::string& path) {
+  const std::vector<unsigned char> packed = image.pack();
+  if (!file_size_allowed(packed.size())) throw Error(path + ": " + std::strerror(EFBIG));
+  OutputFile file(path);
+  file.write(packed.data(), packed.size());
+  file.commit();
 }
 
 }  // namespace headrace::profile

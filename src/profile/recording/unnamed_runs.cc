@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include "headrace/profile/live_pointer.h"
 #include "headrace/profile/run_folder.h"
 
 namespace headrace::profile {
@@ -84,6 +87,11 @@ bool is_unnamed_run(const std::string& folder_name) {
   return true;
 }
 
+namespace {
+
+/// Called before the folder `run` is made. If that is in a folder "headrace-runs": puts a .gitignore there, and removes
+/// the oldest unnamed runs beyond the newest 20. A run that still records, or whose folder holds anything that
+/// Headrace did not write, stays.
 void tidy_unnamed_runs(const std::string& run) noexcept try {
   const fs::path runs = fs::path(run).parent_path();
   if (runs.filename() != kDefaultRuns || !is_own_folder(runs)) return;
@@ -102,6 +110,8 @@ void tidy_unnamed_runs(const std::string& run) noexcept try {
   // The next run tidies up.
 }
 
+}  // namespace
+
 void remove_run_folder(const std::string& run) noexcept try {
   std::error_code error;
   for (const fs::path& entry : entries_of(run)) {
@@ -115,6 +125,45 @@ void remove_run_folder(const std::string& run) noexcept try {
   fs::remove(runs, error);
 } catch (...) {
   // What is left says itself what it is.
+}
+
+namespace {
+
+/// Another user may have put links into a folder of his, under the names of our files.
+std::string why_not_ours(const std::string& run) {
+  struct stat info{};
+  if (access(run.c_str(), W_OK | X_OK) != 0 || stat(run.c_str(), &info) != 0)
+    return run + ": " + std::strerror(errno);
+  return info.st_uid == geteuid() ? "" : run + ": the folder belongs to another user; name one of your own";
+}
+
+}  // namespace
+
+std::string make_run_folder(const std::string& run) {
+  std::error_code error;
+  const fs::path path(run);
+  if (fs::is_directory(path, error)) return why_not_ours(run);
+  std::error_code parent;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), parent);
+  if (parent) return run + ": " + parent.message();  // mkdir would only say that there is none
+  tidy_unnamed_runs(run);
+  if (mkdir(run.c_str(), 0700) == 0) return "";
+  const int made = errno;
+  return made == EEXIST && fs::is_directory(path, error) ? why_not_ours(run)
+                                                         : run + ": " + std::strerror(made);
+}
+
+std::string free_copy_path(const std::string& run, int rank) {
+  for (int number = 1;; ++number) {
+    std::string path = run + "/rank" + std::to_string(rank);
+    if (number > 1) path += "." + std::to_string(number);
+    path += kSegmentSuffix;
+    // The pointer reserves the name, so two processes that start at once get two names.
+    if (access(path.c_str(), F_OK) == 0) continue;
+    const int fd = open(live_pointer_path(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+    if (fd >= 0 || errno != EEXIST || number > 10000) return path;
+  }
 }
 
 }  // namespace headrace::profile

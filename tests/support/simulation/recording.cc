@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "headrace/profile/queue_ends.h"
+#include "headrace/profile/profile_checks.h"
 #include "support/simulation/engine.h"
 #include "support/simulation/latency.h"
 

@@ -64,7 +64,7 @@ struct Network {
   };
 
   double cores = 1;           ///< what others leave of them
-  double pool_cpu_s = 0;      ///< per step, of pools (cpu_contention.h)
+  double pool_cpu_s = 0;      ///< per step, of pools (cores.h)
   std::vector<Queue> queues;  ///< of the profile, in its order; further ones where it knows none
   std::vector<Stage> stages;
   std::vector<Edge> inputs;  ///< of the training loop, per batch

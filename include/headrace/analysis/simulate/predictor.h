@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/analysis/model/change.h"
@@ -43,5 +45,19 @@ class Predictor {
 
 /// The simulator for the model of the recorded loader: batches made ahead in a window, or threads and queues.
 std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile);
+
+/// Keeps the answers of `predictor`, so that each is simulated once. Thread-safe; one simulation runs at a time.
+class CachedPredictor : public Predictor {
+ public:
+  explicit CachedPredictor(std::unique_ptr<Predictor> predictor)
+      : Predictor(predictor->profile()), predictor_(std::move(predictor)) {}
+
+  Prediction predict(const std::vector<Change>& changes) const override;
+
+ private:
+  std::unique_ptr<Predictor> predictor_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<std::vector<Change>, Prediction>> known_;
+};
 
 }  // namespace headrace::analysis

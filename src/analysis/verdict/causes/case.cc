@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "../../read/own_compute.h"
-#include "headrace/analysis/read/pool_threads.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/verdict/causes/cause.h"
 
 namespace headrace::analysis {

@@ -1,8 +1,7 @@
 // The cores, or the quota, are spent on work like the candidate's: more workers would share the same cores.
 #include <algorithm>
 
-#include "headrace/analysis/read/disturbance.h"
-#include "headrace/analysis/read/pool_threads.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "sentences.h"
 

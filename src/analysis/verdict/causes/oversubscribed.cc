@@ -1,7 +1,7 @@
 // Worker processes compute in threads of their libraries too, and all of them together exceed the cores.
 #include <algorithm>
 
-#include "../worker_processes.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "sentences.h"
 

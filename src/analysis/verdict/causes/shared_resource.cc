@@ -1,5 +1,5 @@
 // The operator's workers queue for one lock: more of them gain nothing.
-#include "../worker_processes.h"
+#include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/shared_waits.h"
 #include "sentences.h"
 

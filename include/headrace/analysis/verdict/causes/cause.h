@@ -16,9 +16,8 @@
 #include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/analysis/verdict/gate.h"
 #include "headrace/analysis/verdict/interventions.h"
+#include "headrace/analysis/verdict/opinions.h"
 #include "headrace/analysis/verdict/phases.h"
-#include "headrace/analysis/verdict/queue_rule.h"
-#include "headrace/analysis/verdict/stall_ledger.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {

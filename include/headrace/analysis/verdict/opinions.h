@@ -1,4 +1,4 @@
-// Left high, right low: the operator whose input waits in front of it and whose output is awaited.
+// Second opinions beside the simulation: what the levels of the queues say, and what the awaited batch was doing.
 #pragma once
 
 #include <optional>
@@ -22,5 +22,16 @@ struct QueueOpinion {
 /// producer is blocked. Assumes that the sink starves: without that, low queues mean nothing (a healthy batch
 /// operator shows them too).
 QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresholds& thresholds);
+
+struct LedgerOpinion {
+  int op = -1;             ///< the operator with most of the wait; below 0: abstains (half of it is unknown)
+  double known_share = 0;  ///< of the wait
+  Evidence evidence;
+};
+
+LedgerOpinion judge_ledger(const profile::Profile& profile);
+
+/// Share of the GetNext wait that the ledger charges to one operator; below 0: the ledger is empty.
+double charged_share(const profile::Profile& profile, const std::string& op);
 
 }  // namespace headrace::analysis

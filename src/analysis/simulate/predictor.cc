@@ -1,4 +1,4 @@
-#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/simulate/predictor.h"
 
 #include <algorithm>
 

@@ -1,5 +1,4 @@
-// The graph of a framework's loader whose workers make whole batches: each record says which loader it
-// belongs to and where it stands, so nothing has to be guessed from what threads did.
+// The graphs of frameworks' loaders: each record contains its loader and its stage, so nothing is guessed from threads.
 #pragma once
 
 #include "headrace/profile/graph.h"
@@ -11,5 +10,11 @@ namespace headrace::profile {
 /// dataset and the transforms; copies to the device in the training step stand last.
 Graph loader_graph(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
                    const LoaderModel* model);
+
+/// One node for each operator of the loader, in the order of the stages; what never ran is there without
+/// cells. Operators of one stage share its workers, so they share a segment. Annotated operators inside a
+/// stage's threads stand in that stage.
+Graph stage_graph(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
+                  const LoaderModel& model);
 
 }  // namespace headrace::profile

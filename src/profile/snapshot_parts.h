@@ -1,7 +1,7 @@
-// What a snapshot says of a framework's loader beyond operators and queues: its model, its hand-off, what
-// could not be recorded.
+// The parts of a profile that read_profile() puts together. Each has its own source, snapshot_<part>.cc.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +11,16 @@
 #include "headrace/profile/figures.h"
 #include "headrace/profile/graph.h"
 #include "headrace/profile/profile.h"
+#include "headrace/profile/remote_profile.h"
 
 namespace headrace::profile {
+
+/// `since_ns`: the loop time at which `figures` begin.
+SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, std::int64_t since_ns);
+
+/// Sums to the GetNext wait.
+std::vector<LedgerRow> stall_ledger_of(const LoaderRecord& record, const SegmentFigures& figures,
+                                       const Graph& graph);
 
 /// Items of an operator for one batch: against the batches that were made, not those that were used, so that
 /// what was made ahead counts for nothing. `joined`: batches of its own that one of the loop's is made of.
@@ -46,5 +54,19 @@ std::pair<std::string, std::optional<double>> split_parameter(std::string_view p
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);
+
+/// `owner`: 1 + operator, or RemoteCell::kOfNoOperator. Empty: there were none.
+std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t owner);
+
+/// Fills profile.host; what the machine could not give stays empty.
+void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile& profile);
+
+/// The same for window number `k` of width `width` (ns of loop time).
+WindowHost host_window(const SegmentImage& image, std::int64_t k, std::int64_t width);
+
+/// Aligns the windows of all cells and adds them to `profile`, whose operators and queues are
+/// complete and in the order of `graph`. Windows that began before loop time `from_ns` are left out.
+void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentFigures& figures,
+                 const Graph& graph, std::int64_t from_ns, Profile& profile);
 
 }  // namespace headrace::profile

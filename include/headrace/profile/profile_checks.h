@@ -1,4 +1,4 @@
-// What a figure of a profile can be, whatever a damaged segment or a foreign JSON file says.
+// What a profile from elsewhere needs before it is used: bounds of its figures, ends of its queues.
 #pragma once
 
 #include "headrace/profile/profile.h"
@@ -9,5 +9,9 @@ namespace headrace::profile {
 /// negative, a count is not beyond what anybody counts to. What is no number becomes 0, or unknown if the
 /// figure may be. A profile that a recorder made stays as it is.
 void bound_figures(Profile& profile);
+
+/// Fills in `from_operators`, `to_operators` and `to_sink` of each queue that has none of them, from its
+/// `from` and `to`: reports that were saved before those figures existed have the names alone.
+void find_queue_ends(Profile& profile);
 
 }  // namespace headrace::profile

@@ -1,9 +1,11 @@
-#include "host_cpu_quota.h"
+#include "host_cpu_limits.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -12,6 +14,8 @@
 
 namespace headrace::profile {
 namespace {
+
+constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
 
 constexpr std::size_t kPathBytes = 4096;
 
@@ -36,6 +40,18 @@ bool has_throttle(const std::string& folder) noexcept {
 }
 
 }  // namespace
+
+CpuSet allowed_cpus(int tid) noexcept {
+  // The C library's cpu_set_t is too small for machines with more CPUs than it has bits; these words are not.
+  std::array<unsigned long, kMaxCpus / kWordBits> words{};
+  CpuSet cpus;
+  if (sched_getaffinity(tid, sizeof(words), reinterpret_cast<cpu_set_t*>(words.data())) != 0) return cpus;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (unsigned long left = words[i]; left != 0; left &= left - 1)
+      cpus.set(i * kWordBits + static_cast<std::size_t>(std::countr_zero(left)));
+  }
+  return cpus;
+}
 
 std::optional<CpuCgroup> own_cgroup(const std::string& proc) {
   auto found = find_cpu_cgroup(KernelFile::read_whole((proc + "/self/cgroup").c_str()),

@@ -1,4 +1,4 @@
-// The cgroup's CPU quota: how many cores it allows and how long it held the process back.
+// The cores that a process may use: its affinity and its cgroup's quota.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
+
+/// Affinity of a thread of any process (for a process: of its first thread); empty where it cannot be read.
+CpuSet allowed_cpus(int tid) noexcept;
 
 /// This process's cgroup with a CPU controller, from files below `proc` ("/proc"). May throw std::bad_alloc.
 std::optional<CpuCgroup> own_cgroup(const std::string& proc);

@@ -1,8 +1,9 @@
-#include "headrace/profile/figure_bounds.h"
+#include "headrace/profile/profile_checks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -56,6 +57,17 @@ void bound(Struct& of) {
   });
 }
 
+/// Whether `name` is one of the names in `list`, which are joined by ", ".
+bool is_listed(std::string_view list, std::string_view name) {
+  if (name.empty()) return false;
+  for (std::size_t at = list.find(name); at != std::string_view::npos; at = list.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at == 0 || (at >= 2 && list.substr(at - 2, 2) == ", ");
+    if (begins && (end == list.size() || list.substr(end, 2) == ", ")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void bound_figures(Profile& profile) {
@@ -68,6 +80,18 @@ void bound_figures(Profile& profile) {
     std::erase_if(queue.to_operators, is_nowhere);
   }
   if (profile.model) put_within_bounds(*profile.model, profile.operators.size());
+}
+
+void find_queue_ends(Profile& profile) {
+  for (QueueProfile& queue : profile.queues) {
+    if (queue.to_sink || !queue.from_operators.empty() || !queue.to_operators.empty()) continue;
+    for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+      const std::string& name = profile.operators[i].name;
+      if (is_listed(queue.from, name)) queue.from_operators.push_back(static_cast<int>(i));
+      if (is_listed(queue.to, name)) queue.to_operators.push_back(static_cast<int>(i));
+    }
+    queue.to_sink = is_listed(queue.to, "sink");
+  }
 }
 
 }  // namespace headrace::profile
