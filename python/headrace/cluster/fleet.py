@@ -15,20 +15,26 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 from headrace import _core
-from headrace.cluster import _engines, _fleet_jobs, _summary
-from headrace.cluster._cache import Cache
-from headrace.common.page import HasPage
+from headrace.cluster._files import find_jobs
+from headrace.cluster._reading import read_all
+from headrace.cluster._view import WORST, Compared, Part, View, number
 from headrace.errors import Error, UsageError
 from headrace.traces.table import Table
+from headrace.traces.table_text import counted
 
 _HOUR_S = 3600
+#: From this share on, the page marks the loss as one to act on.
+_BAD_SHARE = 0.05
+#: Columns that text and page show; with a price, its own behind them.
+_CAUSES = "lost_hours lost_share jobs cause"
+_JOBS = "job ranks hours lost_hours lost_share cause operator change"
 
 
-class Fleet(HasPage):
+class Fleet(Compared):
     """The jobs of a fleet. Immutable once loaded; any thread may use it."""
 
     def __init__(
@@ -63,42 +69,19 @@ class Fleet(HasPage):
         ``executor``: where jobs are read (default: a pool of processes, which do not import the script).
         ``cache``: where summaries are kept; default: the user's cache folder, nowhere behind a URL.
         ``price_per_hour``: of one accelerator, in any currency. ``progress`` is called with the jobs that
-        are read and all that have to be.
+        are done and all of them.
 
         Jobs and ranks that cannot be read are in `read_errors`. Raises Error if there is no job or none can
         be read, UsageError for a price that is not a number from 0 on.
         """
         if price_per_hour is not None and not (math.isfinite(price_per_hour) and price_per_hour >= 0):
             raise UsageError(f"price per hour: a number from 0 on, not {price_per_hour}")
-        jobs, notes = _fleet_jobs.find_jobs(path)
-        folder = (
-            Path(cache)
-            if cache is not None
-            else _summary.default_cache(os.fspath(path).removeprefix("file://"))
-        )
-        kept = Cache(folder, _fleet_jobs.decoded)
-        known = {job.path: kept.read(job) for job in jobs}
-        unread = [job for job in jobs if known[job.path] is None]
-        read_errors: list[tuple[str, str]] = []
-        summaries: list[Mapping[str, Any]] = [
-            {**summary, "name": job.name} for job in jobs if (summary := known[job.path]) is not None
-        ]
-
-        def add(job: _fleet_jobs.JobFiles, summary: dict[str, Any]) -> None:
-            if "problem" in summary:
-                read_errors.append((job.name, str(summary["problem"])))
-            else:
-                kept.write(job, summary, job.stamp())
-                summaries.append(summary)
-            if progress is not None:
-                progress(len(summaries) + len(read_errors), len(jobs))
-
-        _engines.summaries(_fleet_jobs.summarise_or_say, unread, executor, add)
+        jobs, notes = find_jobs(path)
+        summaries, errors, problems = read_all(path, jobs, executor, cache, progress)
         if not summaries:
-            name, why = min(read_errors)
+            name, why = errors[0]
             raise Error(f"{name}: {why}; none of the {len(jobs):,} jobs can be read")
-        notes += [kept.problem] if kept.problem else []
-        return cls(summaries, sorted(read_errors), notes, price_per_hour)
+        return cls(summaries, errors, notes + problems, price_per_hour)
 
     @property
     def hours(self) -> float:
@@ -173,25 +156,44 @@ class Fleet(HasPage):
             "notes": self.notes,
         }
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2)
-
-    def to_text(self, width: int = 100) -> str:
-        from headrace.cluster._fleet_text import text_of
-
-        return text_of(self, width)
-
-    def _page(self) -> str:
+    def _view(self) -> View:
         """Hours lost, by cause, and the jobs that lose most."""
-        from headrace.cluster._fleet_text import page_of
+        price = self.price_per_hour
+        share = _ratio(self.lost_hours, self.hours)
+        shown = f" ({share:.0%})" if self.hours > 0 else ""
+        cost = "" if price is None else f", {number(price * self.lost_hours)} at {price:g} an hour"
+        jobs = counted(len(self), "job")
+        evaluation = math.fsum(self.jobs.to_dict()["evaluation_hours"])
+        remarks = [f"waits of evaluations, not counted above: {number(evaluation)} hours"] * (evaluation > 0)
+        if damaged := len({name for name, _ in self.read_errors}):
+            remarks.append(f"not read, in part or at all: {counted(damaged, 'job')}")
+        money = "" if price is None else " lost_money"
+        return View(
+            jobs,
+            f"{jobs}, {number(self.hours)} accelerator hours: {number(self.lost_hours)} hours{shown} lost to "
+            f"input{cost}",
+            share >= _BAD_SHARE,
+            parts=[
+                Part("Lost by cause", self.causes, _CAUSES + money),
+                Part("Jobs that lose most", self.jobs, _JOBS + money, self._worst()),
+            ],
+            remarks=[*remarks, *self._not_read(), *(f"note: {note}" for note in self.notes)],
+        )
 
-        return page_of(self)
+    def _worst(self) -> list[str]:
+        lines = []
+        for row in islice(self.jobs.rows(), WORST):
+            money = f", costs {number(row['lost_money'])}" if "lost_money" in row else ""
+            operator = f" at {row['operator']}" if row["operator"] else ""
+            lines.append(
+                f"{row['job']}: {number(row['lost_hours'])} of {number(row['hours'])} hours "
+                f"({row['lost_share']:.0%}){money}, {counted(row['ranks'], 'rank')}, "
+                f"{row['cause']}{operator}: {row['change']}"
+            )
+        return lines
 
     def __len__(self) -> int:
         return len(self._summaries)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
     def __repr__(self) -> str:
         return f"<headrace.Fleet: {len(self):,} jobs, {self.lost_hours:.4g} of {self.hours:.4g} hours lost>"
