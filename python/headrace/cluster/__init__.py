@@ -29,7 +29,7 @@ from headrace.cluster._files import Files, find_ranks
 from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._reading import read_all
 from headrace.cluster._stages import Stages, listed, stages_of
-from headrace.cluster._view import WORST, Compared, Part, View
+from headrace.cluster._view import WORST, Compared, Part, View, table_of
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
@@ -129,12 +129,11 @@ class Cluster(Compared):
 
     @cached_property
     def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
-        columns = []
-        for rank, summary in self._ranks.items():
-            step, total, own = (summary["steps"][name] for name in ("step", "total", "own"))
-            demand_s = float(summary.get("demand_s", 0.0))
-            columns.append((rank, self._stage_of.get(rank, 0), step, total, own, demand_s))
-        return columns
+        return [
+            (rank, self._stage_of.get(rank, 0), steps["step"], steps["total"], steps["own"], demand_s)
+            for rank, summary in self._ranks.items()
+            for steps, demand_s in [(summary["steps"], float(summary.get("demand_s", 0.0)))]
+        ]
 
     @cached_property
     def _in_step(self) -> bool:
@@ -197,13 +196,11 @@ class Cluster(Compared):
         stage of the pipeline), ``input_s`` and ``host_s`` (the device is idle for another reason).
         ``overlapped_s``: communication that computation hides. ``stage``: -1 if it is unknown.
         """
-        parts = [summary.get("parts", {}) for summary in self._ranks.values()]
-        columns: list[Any] = [
-            ("rank", list(self._ranks)),
-            ("stage", [self._stage_of.get(rank, -1) for rank in self._ranks]),
-            *((f"{name}_s", [row.get(name, math.nan) for row in parts]) for name in _summary.PARTS),
+        rows = [
+            {"rank": rank, "stage": self._stage_of.get(rank, -1), **_in_seconds(summary.get("parts", {}))}
+            for rank, summary in self._ranks.items()
         ]
-        return Table(_core.Columns.of(columns, []))
+        return table_of(["rank", "stage", *(f"{name}_s" for name in _summary.PARTS)], rows)
 
     @cached_property
     def stages(self) -> Table:
@@ -212,20 +209,14 @@ class Cluster(Compared):
         ``beyond_share``: beyond the mean of the stages. Its own time is without ``communication_s`` (exposed)
         and ``bubble_s`` (waits for another stage). Empty if the stages are unknown or there is one.
         """
-        rows = self._balance["stages"]
-        columns: list[Any] = [
-            (name, [row[i] for row in rows])
-            for i, name in enumerate(("stage", "ranks", "own_s", "beyond_share"))
-        ]
-        columns += [
-            (f"{name}_s", [self._stage_parts.get(row[0], {}).get(name, math.nan) for row in rows])
-            for name in ("compute", "input", "host")
-        ]
-        columns += [
-            (f"{name}_s", [self._median_part(row[0], name) for row in rows])
-            for name in ("communication", "bubble")
-        ]
-        return Table(_core.Columns.of(columns, []))
+        rows = []
+        for stage, ranks, own_s, beyond in self._balance["stages"]:
+            parts = {name: self._median_part(stage, name) for name in ("communication", "bubble")}
+            parts |= self._stage_parts.get(stage, {})
+            row = {"stage": stage, "ranks": ranks, "own_s": own_s, "beyond_share": beyond}
+            rows.append(row | _in_seconds(parts))
+        names = "stage ranks own_s beyond_share compute_s input_s host_s communication_s bubble_s"
+        return table_of(names.split(), rows)
 
     def _median_part(self, stage: int, name: str) -> float:
         """Over the ranks of a stage; NaN if no rank's files record it."""
@@ -241,15 +232,14 @@ class Cluster(Compared):
         ``usual_gbps``, ``usual_latency_s``: the median of links of its kind. ``excess_s``: what a step would
         be shorter by, at most, if it were as fast. Empty if the files do not tell.
         """
-        names = ["ranks", "kind", "slow", "bandwidth_gbps", "usual_gbps", "latency_s", "usual_latency_s"]
-        names += ["calls", "bytes", "busy_s", "excess_s"]
-        to = {"ranks": str, "kind": str, "slow": int}
+        names = ["bandwidth_gbps", "usual_gbps", "latency_s", "usual_latency_s", "calls", "bytes", "busy_s"]
+        names.append("excess_s")
         rows = [
-            {name: math.nan if row[name] is None else to.get(name, float)(row[name]) for name in names}
+            {"ranks": row["ranks"], "kind": row["kind"], "slow": int(row["slow"])}
+            | {name: float(row[name]) for name in names if row[name] is not None}
             for row in self._links["links"]
         ]
-        columns: list[Any] = [(name, [row[name] for row in rows]) for name in names]
-        return Table(_core.Columns.of(columns, self._link_notes))
+        return table_of(["ranks", "kind", "slow", *names], rows, self._link_notes)
 
     @property
     def _link_notes(self) -> list[str]:
@@ -297,12 +287,13 @@ class Cluster(Compared):
 
         ``late_share``: in how many of its steps it is late; ``last_share``: in how many no rank is later.
         """
-        names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share"]
-        rows = sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
-        columns: list[Any] = [(name, [row[i] for row in rows]) for i, name in enumerate(names)]
-        columns.append(("input_share", [self._input_share(row[0]) for row in rows]))
-        columns.append(("file", [str(self._ranks[row[0]]["name"]) for row in rows]))
-        return Table(_core.Columns.of(columns, self.notes))
+        names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share", "input_share"]
+        names.append("file")
+        rows = [
+            dict(zip(names, (*row, self._input_share(row[0]), self._ranks[row[0]]["name"]), strict=True))
+            for row in sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
+        ]
+        return table_of(names, rows, self.notes)
 
     def _input_share(self, rank: int) -> float:
         inputs, totals = (_causes.floats_of(self._ranks[rank], name) for name in ("input", "total"))
@@ -464,3 +455,7 @@ class Cluster(Compared):
 
     def __repr__(self) -> str:
         return f"<headrace.Cluster of {len(self):,} ranks: {self.diagnosis.verdict}>"
+
+
+def _in_seconds(parts: dict[str, float]) -> dict[str, float]:
+    return {f"{name}_s": value for name, value in parts.items()}

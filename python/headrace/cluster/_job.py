@@ -50,12 +50,8 @@ def packed_operations(
     if missing:
         return {"missing": missing, "expected": expected}
     count = len(columns["step"])
-    begin = 0
-    for i, step in enumerate(columns["step"]):
-        if count - begin <= _MAX_OPERATIONS:
-            break
-        if i and columns["step"][i - 1] != step:
-            begin = i
+    steps_begin = [i for i, step in enumerate(columns["step"]) if i == 0 or columns["step"][i - 1] != step]
+    begin = next((i for i in steps_begin if count - i <= _MAX_OPERATIONS), steps_begin[-1])
     if count - begin > _MAX_OPERATIONS:
         says = f"a step has {count - begin:,} operations of a rank; up to {_MAX_OPERATIONS:,} are simulated"
         return {"missing": says, "expected": expected}

@@ -15,18 +15,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
-from headrace import _core
 from headrace.cluster._files import find_jobs
 from headrace.cluster._reading import read_all
-from headrace.cluster._view import WORST, Compared, Part, View, number
+from headrace.cluster._view import WORST, Compared, Part, View, number, table_of
 from headrace.errors import Error, UsageError
 from headrace.traces.table import Table
 from headrace.traces.table_text import counted
 
 _HOUR_S = 3600
+_COLUMNS = (
+    "job ranks steps wall_s hours lost_hours lost_share evaluation_hours rank loader cause operator change"
+)
 #: From this share on, the page marks the loss as one to act on.
 _BAD_SHARE = 0.05
 #: Columns that text and page show; with a price, its own behind them.
@@ -44,10 +45,11 @@ class Fleet(Compared):
         notes: Sequence[str] = (),
         price_per_hour: float | None = None,
     ) -> None:
-        self._summaries = sorted(summaries, key=lambda one: (-_lost_hours(one), one["name"]))
+        rows = [_row(summary, price_per_hour) for summary in summaries]
+        self._rows = sorted(rows, key=lambda row: (-row["lost_hours"], row["job"]))
         #: Jobs, or files of their ranks, that could not be read, and why.
         self.read_errors: list[tuple[str, str]] = [*read_errors]
-        self.read_errors += [(one["name"], str(why)) for one in self._summaries for why in one["unread"]]
+        self.read_errors += [(row["job"], str(why)) for row in self._rows for why in row["unread"]]
         #: What a reader has to know, a sentence each.
         self.notes: list[str] = list(notes)
         #: Of one accelerator; None: unknown.
@@ -86,12 +88,12 @@ class Fleet(Compared):
     @property
     def hours(self) -> float:
         """Accelerator hours of all jobs: ranks times the wall clock of the rank that ran longest."""
-        return math.fsum(map(_hours, self._summaries))
+        return math.fsum(row["hours"] for row in self._rows)
 
     @property
     def lost_hours(self) -> float:
         """Accelerator hours lost to input: ranks times the waits of the rank that waited most."""
-        return math.fsum(map(_lost_hours, self._summaries))
+        return math.fsum(row["lost_hours"] for row in self._rows)
 
     @cached_property
     def jobs(self) -> Table:
@@ -102,44 +104,24 @@ class Fleet(Compared):
         ``lost_hours``. ``rank``: the one that waited most; ``loader``, ``cause``, ``operator`` and ``change``
         are of the loader it waited most for. ``steps``: of the rank with most. ``lost_money``: with a price.
         """
-        every = self._summaries
-        columns: list[Any] = [
-            ("job", [one["name"] for one in every]),
-            ("ranks", [one["ranks"] for one in every]),
-            ("steps", [one["steps"] for one in every]),
-            ("wall_s", [float(one["wall_s"]) for one in every]),
-            ("hours", [_hours(one) for one in every]),
-            ("lost_hours", [_lost_hours(one) for one in every]),
-            ("lost_share", [_ratio(_lost_hours(one), _hours(one)) for one in every]),
-            ("evaluation_hours", [one["ranks"] * one["evaluation_wait_s"] / _HOUR_S for one in every]),
-            ("rank", [one["rank"] for one in every]),
-        ]
-        columns += [
-            (name, [one[name] for one in every]) for name in ("loader", "cause", "operator", "change")
-        ]
-        columns += self._money([_lost_hours(one) for one in every])
-        return Table(_core.Columns.of(columns, self.notes))
+        return table_of(_COLUMNS.split() + self._money, self._rows, self.notes)
 
     @cached_property
     def causes(self) -> Table:
         """One row a cause, the one that costs most first; ``lost_share``: of all lost hours."""
-        jobs: dict[str, list[float]] = {}
-        for one in self._summaries:
-            jobs.setdefault(one["cause"], []).append(_lost_hours(one))
-        lost = {cause: math.fsum(hours) for cause, hours in jobs.items()}
-        order = sorted(lost, key=lambda cause: (-lost[cause], cause))
-        columns: list[Any] = [
-            ("cause", order),
-            ("jobs", [len(jobs[cause]) for cause in order]),
-            ("lost_hours", [lost[cause] for cause in order]),
-            ("lost_share", [_ratio(lost[cause], self.lost_hours) for cause in order]),
-            *self._money([lost[cause] for cause in order]),
-        ]
-        return Table(_core.Columns.of(columns, []))
+        hours: dict[str, list[float]] = {}
+        for row in self._rows:
+            hours.setdefault(row["cause"], []).append(row["lost_hours"])
+        rows: list[dict[str, Any]] = []
+        for cause, each in hours.items():
+            lost = _lost(math.fsum(each), self.lost_hours, self.price_per_hour)
+            rows.append({"cause": cause, "jobs": len(each), **lost})
+        rows.sort(key=lambda row: (-row["lost_hours"], row["cause"]))
+        return table_of(["cause", "jobs", "lost_hours", "lost_share", *self._money], rows)
 
-    def _money(self, lost_hours: list[float]) -> list[Any]:
-        price = self.price_per_hour
-        return [] if price is None else [("lost_money", [price * hours for hours in lost_hours])]
+    @property
+    def _money(self) -> list[str]:
+        return [] if self.price_per_hour is None else ["lost_money"]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the text says, and every job, as plain data."""
@@ -159,15 +141,15 @@ class Fleet(Compared):
     def _view(self) -> View:
         """Hours lost, by cause, and the jobs that lose most."""
         price = self.price_per_hour
-        share = _ratio(self.lost_hours, self.hours)
+        share = self.lost_hours / self.hours if self.hours > 0 else 0.0
         shown = f" ({share:.0%})" if self.hours > 0 else ""
         cost = "" if price is None else f", {number(price * self.lost_hours)} at {price:g} an hour"
         jobs = counted(len(self), "job")
-        evaluation = math.fsum(self.jobs.to_dict()["evaluation_hours"])
+        evaluation = math.fsum(row["evaluation_hours"] for row in self._rows)
         remarks = [f"waits of evaluations, not counted above: {number(evaluation)} hours"] * (evaluation > 0)
         if damaged := len({name for name, _ in self.read_errors}):
             remarks.append(f"not read, in part or at all: {counted(damaged, 'job')}")
-        money = "" if price is None else " lost_money"
+        money = " ".join(["", *self._money])
         return View(
             jobs,
             f"{jobs}, {number(self.hours)} accelerator hours: {number(self.lost_hours)} hours{shown} lost to "
@@ -182,8 +164,8 @@ class Fleet(Compared):
 
     def _worst(self) -> list[str]:
         lines = []
-        for row in islice(self.jobs.rows(), WORST):
-            money = f", costs {number(row['lost_money'])}" if "lost_money" in row else ""
+        for row in self._rows[:WORST]:
+            money = f", costs {number(row['lost_money'])}" if self._money else ""
             operator = f" at {row['operator']}" if row["operator"] else ""
             lines.append(
                 f"{row['job']}: {number(row['lost_hours'])} of {number(row['hours'])} hours "
@@ -193,19 +175,22 @@ class Fleet(Compared):
         return lines
 
     def __len__(self) -> int:
-        return len(self._summaries)
+        return len(self._rows)
 
     def __repr__(self) -> str:
         return f"<headrace.Fleet: {len(self):,} jobs, {self.lost_hours:.4g} of {self.hours:.4g} hours lost>"
 
 
-def _hours(summary: Mapping[str, Any]) -> float:
-    return float(summary["ranks"] * summary["wall_s"] / _HOUR_S)
+def _row(summary: Mapping[str, Any], price: float | None) -> dict[str, Any]:
+    """Of the table of jobs."""
+
+    def hours(name: str) -> float:
+        return float(summary["ranks"] * summary[name] / _HOUR_S)
+
+    more = {"job": summary["name"], "hours": hours("wall_s"), "evaluation_hours": hours("evaluation_wait_s")}
+    return {**summary, **more, **_lost(hours("wait_s"), more["hours"], price)}
 
 
-def _lost_hours(summary: Mapping[str, Any]) -> float:
-    return float(summary["ranks"] * summary["wait_s"] / _HOUR_S)
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
+def _lost(hours: float, of: float, price: float | None) -> dict[str, Any]:
+    share = hours / of if of > 0 else 0.0
+    return {"lost_hours": hours, "lost_share": share, "lost_money": 0.0 if price is None else price * hours}
