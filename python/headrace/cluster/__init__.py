@@ -29,7 +29,7 @@ from headrace.cluster._files import Files, find_ranks
 from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._reading import read_all
 from headrace.cluster._stages import Stages, listed, stages_of
-from headrace.cluster._view import WORST, Compared, Part, View, table_of
+from headrace.cluster._view import WORST, Compared, Part, View
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
@@ -200,7 +200,7 @@ class Cluster(Compared):
             {"rank": rank, "stage": self._stage_of.get(rank, -1), **_in_seconds(summary.get("parts", {}))}
             for rank, summary in self._ranks.items()
         ]
-        return table_of(["rank", "stage", *(f"{name}_s" for name in _summary.PARTS)], rows)
+        return Table.of_rows(["rank", "stage", *(f"{name}_s" for name in _summary.PARTS)], rows)
 
     @cached_property
     def stages(self) -> Table:
@@ -216,7 +216,7 @@ class Cluster(Compared):
             row = {"stage": stage, "ranks": ranks, "own_s": own_s, "beyond_share": beyond}
             rows.append(row | _in_seconds(parts))
         names = "stage ranks own_s beyond_share compute_s input_s host_s communication_s bubble_s"
-        return table_of(names.split(), rows)
+        return Table.of_rows(names.split(), rows)
 
     def _median_part(self, stage: int, name: str) -> float:
         """Over the ranks of a stage; NaN if no rank's files record it."""
@@ -239,7 +239,7 @@ class Cluster(Compared):
             | {name: float(row[name]) for name in names if row[name] is not None}
             for row in self._links["links"]
         ]
-        return table_of(["ranks", "kind", "slow", *names], rows, self._link_notes)
+        return Table.of_rows(["ranks", "kind", "slow", *names], rows, self._link_notes)
 
     @property
     def _link_notes(self) -> list[str]:
@@ -293,7 +293,7 @@ class Cluster(Compared):
             dict(zip(names, (*row, self._input_share(row[0]), self._ranks[row[0]]["name"]), strict=True))
             for row in sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
         ]
-        return table_of(names, rows, self.notes)
+        return Table.of_rows(names, rows, self.notes)
 
     def _input_share(self, rank: int) -> float:
         inputs, totals = (_causes.floats_of(self._ranks[rank], name) for name in ("input", "total"))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from headrace import _core
 from headrace.common.page import HasPage
 from headrace.common.plain import plain
 from headrace.pages import plots, render
@@ -62,16 +61,6 @@ class Part:
             lines.append(("  " + "  ".join(cells)).rstrip())
         more = len(self.table) - WORST
         return lines + ([f"  and {more:,} more"] if more > 0 else [])
-
-
-def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -> Table:
-    """A number that a row does not have, or has as None, is NaN."""
-
-    def column(name: str) -> list[Any]:
-        values = (row.get(name) for row in rows)
-        return [math.nan if value is None else value for value in values]
-
-    return Table(_core.Columns.of([(name, column(name)) for name in names], list(notes)))
 
 
 def _cell(name: str, value: Any) -> str:

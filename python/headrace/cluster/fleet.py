@@ -19,7 +19,7 @@ from typing import Any
 
 from headrace.cluster._files import find_jobs
 from headrace.cluster._reading import read_all
-from headrace.cluster._view import WORST, Compared, Part, View, number, table_of
+from headrace.cluster._view import WORST, Compared, Part, View, number
 from headrace.errors import Error, UsageError
 from headrace.traces.table import Table
 from headrace.traces.table_text import counted
@@ -104,7 +104,7 @@ class Fleet(Compared):
         ``lost_hours``. ``rank``: the one that waited most; ``loader``, ``cause``, ``operator`` and ``change``
         are of the loader it waited most for. ``steps``: of the rank with most. ``lost_money``: with a price.
         """
-        return table_of(_COLUMNS.split() + self._money, self._rows, self.notes)
+        return Table.of_rows(_COLUMNS.split() + self._money, self._rows, self.notes)
 
     @cached_property
     def causes(self) -> Table:
@@ -117,7 +117,7 @@ class Fleet(Compared):
             lost = _lost(math.fsum(each), self.lost_hours, self.price_per_hour)
             rows.append({"cause": cause, "jobs": len(each), **lost})
         rows.sort(key=lambda row: (-row["lost_hours"], row["cause"]))
-        return table_of(["cause", "jobs", "lost_hours", "lost_share", *self._money], rows)
+        return Table.of_rows(["cause", "jobs", "lost_hours", "lost_share", *self._money], rows)
 
     @property
     def _money(self) -> list[str]:
