@@ -26,9 +26,8 @@ from headrace import _core
 from headrace.cluster import _causes, _summary
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
 from headrace.cluster._files import Files, find_ranks
-from headrace.cluster._job import expects_job, job_of
+from headrace.cluster._job import Stages, expects_job, job_of, listed, stages_of
 from headrace.cluster._reading import read_all
-from headrace.cluster._stages import Stages, listed, stages_of
 from headrace.cluster._view import WORST, Compared, Part, View
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError

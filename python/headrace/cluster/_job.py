@@ -1,4 +1,4 @@
-"""A job's operations, from what its ranks' device traces record of the schedule."""
+"""A job's stages, and its operations, from what its ranks' device traces record of the schedule."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.plain import error_line
-from headrace.errors import Error
+from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
 
 Worker = tuple[int, int]
+#: What a stage is given as: its ranks, or a text of them, "0-7" or "0-56/8".
+Stages = Sequence[Sequence[int] | str]
 
 #: More operations of a rank do not fit its summary; the newest whole steps that fit are kept.
 _MAX_OPERATIONS = 3000
@@ -35,6 +37,39 @@ _CODES = {
 _TOGETHER = ("tensor", "sequence", "expert")
 _OVER_STAGES = ("optimizer-clip-main-grad", "embedding-grads-all-reduce")
 _OVER_DATA = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
+
+
+def stages_of(ranks: Mapping[int, Mapping[str, Any]], given: Stages | None) -> dict[int, int]:
+    """The stage of each rank; empty if it is unknown for one of them. Raises UsageError for `given`."""
+    if given is not None:
+        return _given(ranks, given)
+    places = {rank: summary.get("places", {}).get("pipeline") for rank, summary in ranks.items()}
+    return {rank: place[0] for rank, place in places.items()} if all(places.values()) else {}
+
+
+def listed(given: Stages) -> list[list[int]]:
+    """The ranks of each stage. Raises UsageError for a stage without ranks."""
+    stages = [
+        _core.ranks_of_text(members) if isinstance(members, str) else list(members) for members in given
+    ]
+    for stage, members in enumerate(stages):
+        if not members:
+            raise UsageError(
+                f"stage {stage} is {given[stage]!r}; a stage is a list of ranks or '0-7', '0-56/8'"
+            )
+    return stages
+
+
+def _given(ranks: Mapping[int, Mapping[str, Any]], given: Stages) -> dict[int, int]:
+    stages: dict[int, int] = {}
+    for stage, members in enumerate(listed(given)):
+        for rank in members:
+            if stages.setdefault(rank, stage) != stage:
+                raise UsageError(f"rank {rank} is given in stage {stages[rank]} and in stage {stage}")
+    absent = [rank for rank in ranks if rank not in stages]
+    if absent:
+        raise UsageError(f"rank {absent[0]} is in none of the {len(given)} stages")
+    return {rank: stages[rank] for rank in ranks}
 
 
 def packed_operations(

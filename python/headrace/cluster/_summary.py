@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headrace import _core
 from headrace.cluster import _mindspore
 from headrace.cluster._files import Files
-from headrace.cluster._job import packed_operations
-from headrace.cluster._stages import listed
+from headrace.cluster._job import listed, packed_operations
 from headrace.errors import Error
 from headrace.results.load import in_order
 from headrace.results.report import Report

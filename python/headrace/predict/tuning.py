@@ -231,8 +231,9 @@ class _Trials:
         self._makes_pipelines = isinstance(loader, Pipeline)
         loader = wrap(loader, name="tuned")
         for name, value in settings.items():
-            if name not in taken:
-                set_live(loader, name, value)
+            if name not in taken:  # `decode.workers` or `decode.capacity` of a Pipeline
+                operator, _, what = name.rpartition(".")
+                getattr(loader, f"set_{what}")(operator, value)
         return loader
 
     def _times(self, loader: Any, limit_s: float) -> Iterator[float]:
@@ -257,15 +258,6 @@ class _Trials:
             if last is None:
                 raise Error(f"{type(loader).__name__} yields no batch, so there is nothing to tune")
             given += 1  # an epoch of one batch ends, too
-
-
-def set_live(pipeline: Any, parameter: str, value: Any) -> None:
-    """Set ``decode.workers`` or ``decode.capacity`` of a `Pipeline`."""
-    operator, _, what = parameter.rpartition(".")
-    if what == "workers":
-        pipeline.set_workers(operator, value)
-    else:
-        pipeline.set_capacity(operator, value)
 
 
 def _takes(function: Callable[..., Any], parameter: str) -> bool:
