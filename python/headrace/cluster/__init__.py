@@ -141,7 +141,7 @@ class Cluster(Compared):
 
     @cached_property
     def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
-        """Of recordings, which do not show waits for others, whole steps if the ranks are not in step."""
+        """Recordings do not show waits for others: their whole steps count if the ranks are not in step."""
         if self._in_step:
             return self._recorded_columns
         return [
@@ -181,7 +181,7 @@ class Cluster(Compared):
 
     @cached_property
     def step_shares(self) -> dict[str, float]:
-        """What the mean step of all ranks consists of, as shares of it; names as in `step_times`.
+        """Parts of the mean step of all ranks, as shares of it; names as in `step_times`.
 
         Empty for recordings of loops, which do not show communication.
         """
@@ -301,7 +301,7 @@ class Cluster(Compared):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know, a sentence each."""
+        """A sentence for each thing that a reader has to know."""
         notes = list(self._notes)
         sources = {str(summary["source"]) for summary in self._ranks.values()}
         if "segment" in sources and len(self._ranks) > 1:

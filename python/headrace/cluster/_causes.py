@@ -1,4 +1,4 @@
-"""Where the time of a rank, a stage and a job goes, and why a slow rank is slow."""
+"""The parts of the steps of a rank, a stage and a job, and why a slow rank is slow."""
 
 from __future__ import annotations
 

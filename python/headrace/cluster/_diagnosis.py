@@ -17,7 +17,7 @@ _NAMED_LINKS = 3
 #: Slow links whose cost is looked up, and the members of each.
 _COSTED_LINKS = 100
 _MAX_MEMBERS = 64
-#: What a slow link must cost, as a share of the step, to be the verdict on the job.
+#: A slow link that costs less than this share of the step is not the verdict on the job.
 _MIN_LOSS = 0.01
 #: Slow ranks whose causes are looked for, and that the sentence names.
 _MAX_CAUSES = 10
@@ -67,13 +67,13 @@ class SlowLink:
     #: Ranks: "0-7", "0-56/8" (every eighth), "1,4"; of a pair "3>5".
     ranks: str
     is_pair: bool
-    #: What it is compared with: the same collective in groups of the same form, or the same transport.
+    #: Links that it is compared with: the same collective in groups of the same form, or the same transport.
     kind: str
     bandwidth_gbps: float | None
     usual_gbps: float | None
     latency_s: float | None
     usual_latency_s: float | None
-    #: What a step would be shorter by, at most.
+    #: Seconds by which a step would be shorter, at most.
     excess_s: float
 
     def __str__(self) -> str:
@@ -103,13 +103,13 @@ class JobDiagnosis:
     long_stage: int | None = None
     #: Links that are slower than others of their kind, whatever the verdict; the most expensive first.
     slow_links: list[SlowLink] = field(default_factory=list)
-    #: What the job would gain: share of its step, and the factor.
+    #: Gain of the job: share of its step, and the factor.
     gain_share: float = 0.0
     speedup: float = 1.0
     step_s: float | None = None
     #: Normal spread of the ranks' mean lateness.
     spread_s: float | None = None
-    #: What to do, best first.
+    #: Advice, best first.
     advice: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which files each rank of a job, or each job of a fleet, has: in a folder or behind a URL."""
+"""Finds the files of each rank of a job, or of each job of a fleet: in a folder or behind a URL."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _OF_JOB = re.compile(r"rank\d+\b.*(\.hrseg|\.budget-.*\.json)")
 
 @dataclass(frozen=True)
 class Files:
-    """What one rank or job left. Small, so that it can be sent to another machine."""
+    """The files that one rank or job left. Small, so that it can be sent to another machine."""
 
     #: "segment": a recording of Headrace; "trace": a device trace of any profiler; "mindspore": files of
     #: MindSpore's profiler without events; "job": the run folders of a job.
     kind: str
     #: The main file, or the job's folder: a path or a URL.
     path: str
-    #: The same below the folder that was given, for people.
+    #: The path below the folder that was given, for people.
     name: str
     #: Names, sizes and times of change, as of when they were found, which is before they are read.
     state: str = ""

@@ -16,12 +16,12 @@ from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
 
 Worker = tuple[int, int]
-#: What a stage is given as: its ranks, or a text of them, "0-7" or "0-56/8".
+#: Each stage is given as its ranks, or as a text of them, "0-7" or "0-56/8".
 Stages = Sequence[Sequence[int] | str]
 
 #: More operations of a rank do not fit its summary; the newest whole steps that fit are kept.
 _MAX_OPERATIONS = 3000
-#: What a summary holds of each operation, and the numbers' type; the types of operations are indices.
+#: Columns of a summary's operations, and the numbers' type; the types of operations are indices.
 _CODES = {
     "type": "B",
     "step": "q",
@@ -188,7 +188,7 @@ def _named(worker: Worker) -> str:
 
 
 def _meetings(worker: Worker, columns: Mapping[str, list[Any]]) -> Iterator[tuple[Any, float]]:
-    """What members of a collective and both ends of a transfer have in common, and when it ended."""
+    """A key that members of a collective and both ends of a transfer have in common, and when it ended."""
     dp_rank, stage = worker
     for i, kind in enumerate(columns["type"]):
         step, number = columns["step"][i], columns["sequence"][i]
@@ -210,7 +210,7 @@ def _meetings(worker: Worker, columns: Mapping[str, list[Any]]) -> Iterator[tupl
 
 
 def _shifts(workers: Mapping[Worker, Mapping[str, list[Any]]]) -> dict[Worker, float]:
-    """What is added to each worker's times: those that meet end together, and clocks of machines differ."""
+    """Seconds to add to each worker's times: those that meet end together, and clocks of machines differ."""
     first: dict[Any, tuple[Worker, float]] = {}
     apart: dict[tuple[Worker, Worker], list[float]] = defaultdict(list)
     for worker, columns in workers.items():

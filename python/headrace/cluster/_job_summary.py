@@ -41,7 +41,7 @@ class _Rank:
     """Seconds and steps of one rank, over all of its processes."""
 
     loops_s: float = 0.0
-    #: Of its run, where that was kept: its newest process.
+    #: Wall clock of its run, where that was kept: of its newest process.
     run_s: float = 0.0
     wait_s: float = 0.0
     evaluation_wait_s: float = 0.0

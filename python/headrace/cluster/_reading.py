@@ -253,7 +253,7 @@ def _kept_name(files: Files) -> str:
 
 
 def default_cache(path: str) -> Path | None:
-    """Where summaries are kept unless the user says so; None behind a URL.
+    """The folder of kept summaries unless the user names one; None behind a URL.
 
     In this user's cache: reading changes nothing in the folder.
     """

@@ -37,7 +37,7 @@ MAX_TEXT = 400
 _MAX_RANKS = 10_000_000
 #: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
 COLUMNS = ("total", "own", "input", "compute")
-#: What the mean step consists of. `communication`: exposed, without waits for another stage (`bubble`);
+#: Parts of the mean step. `communication`: exposed, without waits for another stage (`bubble`);
 #: `host`: the rest. `overlapped` is hidden by `compute`, so it is not part of the sum.
 PARTS = ("step", "compute", "communication", "bubble", "input", "host", "overlapped")
 #: Buckets of the histogram of steps in an octave.
@@ -62,7 +62,7 @@ def packed(values: Iterable[float], code: str) -> str:
 
 
 def opened(summary: dict[str, Any]) -> dict[str, Any]:
-    """The same summary; its columns of steps are bytes."""
+    """Makes bytes of the columns of its steps."""
     summary["steps"] = {
         name: column if isinstance(column, bytes) else base64.b64decode(column)
         for name, column in summary["steps"].items()

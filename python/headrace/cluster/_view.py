@@ -89,7 +89,7 @@ def wrapped(text: str, width: int, head: str = "  ", further: int = 4) -> list[s
 
 @dataclass
 class View:
-    """What is shown. ``kind``: the verdict in a word; "": ``summary`` begins the text."""
+    """The parts of a text and a page. ``kind``: the verdict in a word; "": ``summary`` begins the text."""
 
     title: str
     summary: str
@@ -133,7 +133,7 @@ class View:
 class Compared(HasPage):
     """Rows beside each other: the ranks of a job, or the jobs of a fleet."""
 
-    #: What could not be read, in part or at all, and why.
+    #: Names of files or jobs that could not be read, in part or at all, and why.
     read_errors: list[tuple[str, str]]
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Compared(HasPage):
 
     @abstractmethod
     def _view(self) -> View:
-        """What text and page show."""
+        """The parts of the text and the page."""
 
     def _maps(self) -> list[tuple[str, plots.HeatMap]]:
         return []

@@ -50,9 +50,9 @@ class Fleet(Compared):
         #: Jobs, or files of their ranks, that could not be read, and why.
         self.read_errors: list[tuple[str, str]] = [*read_errors]
         self.read_errors += [(row["job"], str(why)) for row in self._rows for why in row["unread"]]
-        #: What a reader has to know, a sentence each.
+        #: A sentence for each thing that a reader has to know.
         self.notes: list[str] = list(notes)
-        #: Of one accelerator; None: unknown.
+        #: Price of one accelerator; None: unknown.
         self.price_per_hour = price_per_hour
 
     @classmethod
@@ -182,7 +182,7 @@ class Fleet(Compared):
 
 
 def _row(summary: Mapping[str, Any], price: float | None) -> dict[str, Any]:
-    """Of the table of jobs."""
+    """A row of the table of jobs."""
 
     def hours(name: str) -> float:
         return float(summary["ranks"] * summary[name] / _HOUR_S)

@@ -29,7 +29,7 @@ _TO_KILL_S = 5.0
 _WATCHED = {signal.SIGCHLD, signal.SIGTERM}
 #: Signals that Python ignores and that a script expects with their default action.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
-#: What ends the command above, after it has removed what it made.
+#: Signals that end the command above, after it has removed what it made.
 _STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
