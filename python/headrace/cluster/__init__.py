@@ -145,12 +145,9 @@ class Cluster(Compared):
         if self._in_step:
             return self._recorded_columns
         return [
-            (rank, stage, step, total, total if self._is_recording(rank) else own, demand_s)
+            (rank, stage, step, total, total if self._ranks[rank]["source"] == "segment" else own, demand_s)
             for rank, stage, step, total, own, demand_s in self._recorded_columns
         ]
-
-    def _is_recording(self, rank: int) -> bool:
-        return bool(self._ranks[rank]["source"] == "segment")
 
     @cached_property
     def _judged(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import base64
 import importlib
 import json
 import os
+import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ from typing import Any
 from headrace.cluster import _job_summary, _summary
 from headrace.cluster._files import Files, hashed
 from headrace.common.cores import usable_cores
-from headrace.common.folder_files import read_file, replace_file, user_cache
+from headrace.common.folder_files import read_file, user_cache
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error, FormatError, UsageError
 from headrace.traces.files import is_url
@@ -227,13 +228,18 @@ class Cache:
     def write(self, files: Files, summary: dict[str, Any]) -> None:
         if self._folder is None or files.running:
             return
+        path = self._folder / _kept_name(files)
+        # With the modes of the user's umask: a team may share the folder, so `replace_file` does not fit.
+        part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         body = encoded(summary)
         if len(body) + 512 > _MAX_BYTES:
             return
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(str(self._folder / _kept_name(files)), (_head(files, body) + b"\n" + body).decode())
+            part.write_bytes(_head(files, body) + b"\n" + body)
+            part.replace(path)
         except OSError as error:
+            part.unlink(missing_ok=True) if self._folder.is_dir() else None
             self.problem = f"summaries are not kept in {self._folder}: {error.strerror or error_line(error)}"
             self._folder = None
 

@@ -7,7 +7,7 @@ import math
 import textwrap
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -97,15 +97,15 @@ class View:
     kind: str = ""
     advice: Sequence[str] = ()
     parts: Sequence[Part] = ()
-    remarks: Sequence[str] = field(default_factory=list)
+    remarks: Sequence[str] = ()
 
     def text(self, width: int) -> str:
         lines = [self.summary]
         if self.kind:
             lines = [self.title, "", self.kind, *wrapped(self.summary, width, further=2)]
         lines += ["DO THIS"] if self.advice else []
-        for number_, text in enumerate(self.advice, 1):
-            lines += wrapped(text, width, f"  {number_}  ", 5)
+        for place, text in enumerate(self.advice, 1):
+            lines += wrapped(text, width, f"  {place}  ", 5)
         for part in self.parts:
             if len(part.table):
                 lines += ["", *part.text(width)]
