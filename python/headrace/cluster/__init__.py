@@ -31,12 +31,12 @@ from headrace.cluster._reading import read_all
 from headrace.cluster._view import WORST, Compared, Part, View
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
+from headrace.pages import plots
 from headrace.predict.job import Job
 from headrace.traces.table import Table
 from headrace.traces.table_text import counted, seconds
 
 if TYPE_CHECKING:
-    from headrace.pages import plots
     from headrace.results.timeline import Timeline
 
 __all__ = ["Cluster", "JobDiagnosis"]
@@ -410,8 +410,6 @@ class Cluster(Compared):
 
     def _maps(self) -> list[tuple[str, plots.HeatMap]]:
         """Ranks against steps: the latest ones, then all. Empty without common steps."""
-        from headrace.pages import plots
-
         every = _core.heat_map(self._columns, [])
         rows = len(every[0])
         found = [("All ranks", plots.HeatMap(every, min(16.0, max(3.0, 480 / (rows + 1)))))] if rows else []

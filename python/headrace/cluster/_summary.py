@@ -23,6 +23,7 @@ from headrace.errors import Error
 from headrace.results.load import in_order
 from headrace.results.report import Report
 from headrace.traces import files as _trace_files
+from headrace.traces.trace import Trace
 
 if TYPE_CHECKING:
     from headrace.results.data import Diagnosis
@@ -197,8 +198,6 @@ def _of_mindspore(files: Files) -> dict[str, Any]:
 
 
 def _of_trace(files: Files) -> dict[str, Any]:
-    from headrace.traces.trace import Trace
-
     trace = Trace.load(files.path)
     idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
     # From the end of one step's work to the end of the next one's: a host that runs ahead ends its steps long
