@@ -28,15 +28,13 @@ STEPS = 512
 VICTIM = 77
 
 MERGE = """
-import pickle, resource, sys, time
-from headrace.cluster import Cluster, _merge, _summary
+import json, pickle, resource, sys, time
+from headrace.cluster import Cluster
 file = open(sys.argv[1], "rb")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.perf_counter()
-parts = (_merge.Merged.of(_summary.decoded(pickle.load(file))) for _ in range(int(sys.argv[2])))
-merged = _merge.merge(list(parts))
+cluster = Cluster(json.loads(pickle.load(file)) for _ in range(int(sys.argv[2])))
 merging = time.perf_counter() - start
-cluster = Cluster(merged)
 assert [slow.rank for slow in cluster.diagnosis.slow] == [77], cluster.diagnosis
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(merging, time.perf_counter() - start, (after - before) / 1024, after / 1024)
@@ -44,7 +42,7 @@ print(merging, time.perf_counter() - start, (after - before) / 1024, after / 102
 
 
 def summary(rank: int, random: random.Random) -> bytes:
-    from headrace.cluster import _summary
+    from headrace.cluster import _reading, _summary
 
     own = [0.4 * (1 + 0.03 * random.random()) + (0.1 if rank == VICTIM else 0) for _ in range(STEPS)]
     links = "".join(
@@ -52,9 +50,8 @@ def summary(rank: int, random: random.Random) -> bytes:
         for i in range(16)
     )
     columns = {"total": [0.55] * STEPS, "own": own, "input": [0.01] * STEPS, "compute": own}
-    return _summary.encoded(
+    return _reading.encoded(
         {
-            "version": _summary.VERSION,
             "rank": rank,
             "source": "trace",
             "name": f"rank{rank}.json.gz",

@@ -43,11 +43,11 @@ def samples() -> list[Sample]:
 
 def _sample(path: Path) -> Sample | None:
     try:
-        summary = _summary.summarise(_files.RankFiles("trace", str(path), path.name))
+        summary = _summary.opened(_summary.summarise(_files.Files("trace", str(path), path.name)))
     except Error:
         return None
     columns = {
-        name: numpy.frombuffer(_summary.unpacked(summary["steps"][name]), dtype=numpy.float32).astype(float)
+        name: numpy.frombuffer(summary["steps"][name], dtype=numpy.float32).astype(float)
         for name in _summary.COLUMNS
     }
     own = columns["own"]

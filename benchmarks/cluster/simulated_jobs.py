@@ -24,7 +24,6 @@ from sample_ranks import Sample, samples
 
 import headrace as hr
 from headrace.cluster import _summary
-from headrace.cluster._merge import Merged, merge
 
 #: Thresholds were chosen with seeds from 1000 on.
 FIRST_SEED = 50_000
@@ -73,7 +72,7 @@ def draw(kind: str, seed: int) -> Job:
     wait = base_s * base.input[of_sample] * bias * noise
     wait = wait + base_s * random.uniform(0.0, 0.05) * random.exponential(1.0, (ranks, steps)).clip(0, 4)
     victim = int(random.integers(ranks))
-    job = Job(kind, hr.Cluster(Merged()), {victim})
+    job = Job(kind, hr.Cluster([]), {victim})
     extra_s = random.uniform(0.15, 0.6) * base_s
     stages = int(random.choice([4, 8])) if ranks >= 16 else 4
     size = ranks // stages
@@ -121,8 +120,8 @@ def draw(kind: str, seed: int) -> Job:
         summary |= {"links": texts[rank], "kernels": base.kernels}
         if knows_stages:
             summary["places"] = {"pipeline": [int(stage_of[rank]), stages]}
-        parts.append(Merged.of(summary))
-    job.cluster = hr.Cluster(merge(parts))
+        parts.append(summary)
+    job.cluster = hr.Cluster(parts)
     return job
 
 
@@ -160,7 +159,6 @@ def _links(random: Any, ranks: int, extra_s: float) -> tuple[list[str], str, set
 def _rank_summary(random: Any, rank: int, columns: dict[str, Any]) -> dict[str, Any]:
     kept = random.random(len(columns["total"])) > 0.05
     return {
-        "version": _summary.VERSION,
         "rank": rank,
         "source": "trace",
         "name": f"rank{rank}.json.gz",

@@ -16,10 +16,9 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter
-from headrace.cluster import _summary
-from headrace.cluster._files import RankFiles, find_ranks
-from headrace.cluster._merge import Merged, merge
-from headrace.cluster._summary import default_cache
+from headrace.cluster import _reading, _summary
+from headrace.cluster._files import Files, find_ranks
+from headrace.cluster._reading import default_cache
 from headrace.errors import UsageError
 from headrace.show.cli import main
 from test_ranks import record_rank
@@ -88,11 +87,14 @@ class Counting(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-def dies_at_rank_1(files: RankFiles) -> dict[str, Any]:
+def dies_at_rank_1(files: Files) -> dict[str, Any]:
     """As a file would that takes more memory than there is."""
     if files.rank == 1:
         os._exit(9)
-    return _summary.summarise_or_say(files)
+    return summarise_or_say(files)
+
+
+summarise_or_say = _reading.summarise_or_say
 
 
 @pytest.fixture
@@ -204,20 +206,18 @@ class TestVerdict:
             table = _summary.step_table(range(50), {name: [value] * 50 for name, value in columns.items()})
             diagnosis = {"kind": "input_bound", "operator": "decode", "cause": "storage_bound"}
             parts.append(
-                Merged.of(
-                    {
-                        "rank": rank,
-                        "source": "segment",
-                        "name": f"rank{rank}.hrseg",
-                        "steps": table,
-                        "histogram": {},
-                        "diagnosis": {**diagnosis, "summary": "decode reads slowly", "advice": ["cache it"]},
-                        "kernels": "[]",
-                        "notes": [],
-                    }
-                )
+                {
+                    "rank": rank,
+                    "source": "segment",
+                    "name": f"rank{rank}.hrseg",
+                    "steps": table,
+                    "histogram": {},
+                    "diagnosis": {**diagnosis, "summary": "decode reads slowly", "advice": ["cache it"]},
+                    "kernels": "[]",
+                    "notes": [],
+                }
             )
-        cluster = hr.Cluster(merge(parts))
+        cluster = hr.Cluster(parts)
         (slow,) = cluster.diagnosis.slow
         assert (slow.rank, slow.operator, slow.cause) == (1, "decode", "storage_bound")
         assert slow.late_s == pytest.approx(0.29, rel=1e-5)
@@ -335,7 +335,7 @@ class TestDamage:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         job = write_job(tmp_path / "job", {2: {"input": 400}}, ranks=5)
-        monkeypatch.setattr(_summary, "summarise_or_say", dies_at_rank_1)
+        monkeypatch.setattr(_reading, "summarise_or_say", dies_at_rank_1)
         cluster = hr.Cluster.load(job)
         assert cluster.read_errors == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
@@ -344,10 +344,10 @@ class TestDamage:
     def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path, thread: bool) -> None:
         script = tmp_path / "script.py"
         script.write_text(
-            "import sys, threading\nimport headrace as hr\nfrom headrace.cluster import _engines\n"
+            "import sys, threading\nimport headrace as hr\nfrom headrace.cluster import _reading\n"
             "print('begins')\n"
             f"if {thread}: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-            f"assert _engines._context().get_start_method() == {'spawn' if thread else 'fork'!r}\n"
+            f"assert _reading._context().get_start_method() == {'spawn' if thread else 'fork'!r}\n"
             "print(hr.Cluster.load(sys.argv[1]).to_text())\n"
         )
         command = [sys.executable, str(script), str(slow_input)]
@@ -398,14 +398,13 @@ class TestEngines:
                 hr.Cluster.load("memory://bucket/absent", threads)
 
 
-def test_summaries_merge_in_any_order(slow_input: Path) -> None:
-    parts = [_summary.summarise(files) for files in find_ranks(slow_input).ranks]
-    one = merge([Merged.of(part) for part in parts])
-    other = merge([merge([Merged.of(part) for part in parts[2:]]), merge([Merged.of(p) for p in parts[:2]])])
-    assert one.ranks == other.ranks
-    assert one.histogram == other.histogram
-    assert sum(one.histogram.values()) == 4 * STEPS
-    assert max(len(_summary.encoded(part)) for part in parts) < 256 << 10
+def test_summaries_are_compared_in_any_order(slow_input: Path) -> None:
+    parts = [_summary.summarise(files) for files in find_ranks(slow_input)[0]]
+    assert max(len(_reading.encoded(part)) for part in parts) < 256 << 10
+    one, other = hr.Cluster(parts), hr.Cluster(parts[::-1])
+    assert one.to_json() == other.to_json()
+    assert one.step_quantiles["p50"] is not None
+    assert sum(sum(part["histogram"].values()) for part in parts) == 4 * STEPS
 
 
 #: Records steps until it is ended; the rank's input takes so many seconds a batch.

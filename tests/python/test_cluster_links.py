@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter, conformance_file
-from headrace.cluster._summary import default_cache
+from headrace.cluster._reading import default_cache
 from headrace.errors import UsageError
 from headrace.show.cli import main
 

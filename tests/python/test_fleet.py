@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cluster._summary import default_cache
+from headrace.cluster._reading import default_cache
 from headrace.show.cli import main
 from virtual import VirtualTime
 

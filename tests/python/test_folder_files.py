@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.cluster._summary import default_cache
+from headrace.cluster._reading import default_cache
 from headrace.common.folder_files import open_file, read_file, replace_file, start_of
 from headrace.common.plain import error_line, plain, typed_error_line, without_secrets
 

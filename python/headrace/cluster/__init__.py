@@ -13,27 +13,28 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.cluster import _engines, _files, _merge, _step_parts, _summary
-from headrace.cluster._cache import Cache, stamp_of
-from headrace.cluster._causes import floats_of, parts_of
+from headrace.cluster import _causes, _summary
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
-from headrace.cluster._job import expects_job, job_of
-from headrace.cluster._links import Links
-from headrace.cluster._stages import Stages, listed, stages_of
-from headrace.common.page import HasPage
+from headrace.cluster._files import Files, find_ranks
+from headrace.cluster._job import Stages, expects_job, job_of, listed, stages_of
+from headrace.cluster._reading import read_all
+from headrace.cluster._view import WORST, Compared, Part, View
 from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
+from headrace.pages import plots
 from headrace.predict.job import Job
 from headrace.traces.table import Table
+from headrace.traces.table_text import counted, seconds
 
 if TYPE_CHECKING:
     from headrace.results.timeline import Timeline
@@ -42,27 +43,44 @@ __all__ = ["Cluster", "JobDiagnosis"]
 
 #: In the JSON: slow ones come first.
 _MAX_LINKS = 1000
+_MAX_MISSING = 100_000
+#: Ranks without a file that are named.
+_NAMED_MISSING = 20
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_TITLES = {
+    "slow_rank": "SLOW RANK",
+    "uneven_stages": "UNEVEN STAGES",
+    "pauses": "PAUSES",
+    "slow_link": "SLOW LINK",
+    "even": "NO SLOW RANK",
+    "undetermined": "UNDETERMINED",
+}
+#: Columns that text and page show.
+_STAGES = "stage ranks own_s beyond_share compute_s input_s communication_s bubble_s host_s"
+_LINKS = "ranks bandwidth_gbps usual_gbps latency_s usual_latency_s excess_s kind slow calls bytes busy_s"
+_RANKS = "rank late_s own_s late_share last_share input_share steps step_s file"
 
 
-class Cluster(HasPage):
+class Cluster(Compared):
     """The ranks of a job. Immutable once loaded; any thread may use it."""
 
     def __init__(
         self,
-        merged: _merge.Merged,
+        summaries: Iterable[dict[str, Any]],
         read_errors: Sequence[tuple[str, str]] = (),
         notes: Sequence[str] = (),
-        files: Sequence[_files.RankFiles] = (),
+        files: Sequence[Files] = (),
         stages: Stages | None = None,
     ) -> None:
         self._files = {one.name: one for one in files}
-        self._ranks = dict(sorted(merged.ranks.items()))
-        self._stage_of = stages_of(self._ranks, stages)
-        self._links = Links(self._ranks)
-        self._histogram = merged.histogram
         #: Files that could not be read, and why.
         self.read_errors: list[tuple[str, str]] = [*read_errors]
-        self.read_errors += [(name, f"rank {rank} has another file") for name, rank in merged.twice]
+        ranks: dict[int, dict[str, Any]] = {}
+        for summary in sorted(map(_summary.opened, summaries), key=lambda one: str(one["name"])):
+            if ranks.setdefault(summary["rank"], summary) is not summary:
+                self.read_errors.append((str(summary["name"]), f"rank {summary['rank']} has another file"))
+        self._ranks = dict(sorted(ranks.items()))
+        self._stage_of = stages_of(self._ranks, stages)
         self._notes = list(notes)
 
     @classmethod
@@ -86,48 +104,22 @@ class Cluster(HasPage):
         A rank that is missing, damaged or cut off is listed, in `read_errors` or `missing`. Raises Error if
         no rank is found or none can be read, UsageError for stages that are not those of the ranks.
         """
-        found = _files.find_ranks(path)
+        found, notes = find_ranks(path)
         if stages is not None:
             listed(stages)  # before the ranks are read
             given = tuple(one if isinstance(one, str) else tuple(one) for one in stages)
-            found.ranks = [replace(one, stages=given) for one in found.ranks]
-        kept = Cache(Path(cache) if cache is not None else _summary.default_cache(os.fspath(path)))
-        parts: dict[str, _merge.Merged] = {}
-        read_errors: list[tuple[str, str]] = []
-        stamps: dict[str, str | None] = {}
-
-        def add(files: _files.RankFiles, summary: dict[str, Any]) -> None:
-            if "problem" in summary:
-                read_errors.append((files.name, str(summary["problem"])))
-            else:
-                kept.write(files, summary, stamps.get(files.path))
-                parts[files.path] = _merge.Merged.of(summary)
-            if progress is not None:
-                progress(len(parts) + len(read_errors), len(found.ranks))
-
-        unread = []
-        for files in found.ranks:
-            known = kept.read(files)
-            if known is not None:
-                add_known = _merge.Merged.of(known)
-                parts[files.path] = add_known
-            else:
-                unread.append(files)
-                stamps[files.path] = stamp_of(files)
-        _engines.summaries(_summary.summarise_or_say, unread, executor, add)
-        notes = [*found.notes, *([kept.problem] if kept.problem else [])]
-        if not parts:
-            name, why = read_errors[0]
-            raise _none_readable(os.fspath(path), len(read_errors), name, why)
-        merged = _merge.merge([parts[files.path] for files in found.ranks if files.path in parts])
-        return cls(merged, sorted(read_errors), notes, found.ranks, stages)
+            found = [replace(one, stages=given) for one in found]
+        summaries, errors, problems = read_all(path, found, executor, cache, progress)
+        if not summaries:
+            name, why = errors[0]
+            raise Error(f"{os.fspath(path)}: none of {len(errors)} ranks can be read; {name}: {why}")
+        return cls(summaries, errors, notes + problems, found, stages)
 
     @property
     def missing(self) -> list[int]:
         """Ranks below the highest one that have no readable file."""
-        known = set(self._ranks)
-        missing = (rank for rank in range(max(known, default=-1) + 1) if rank not in known)
-        return list(islice(missing, 100_000))
+        missing = (rank for rank in range(max(self._ranks, default=-1) + 1) if rank not in self._ranks)
+        return list(islice(missing, _MAX_MISSING))
 
     @property
     def running(self) -> list[int]:
@@ -136,12 +128,11 @@ class Cluster(HasPage):
 
     @cached_property
     def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
-        columns = []
-        for rank, summary in self._ranks.items():
-            parts = [_summary.unpacked(summary["steps"].get(name)) for name in ("step", "total", "own")]
-            demand_s = float(summary.get("demand_s", 0.0))
-            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2], demand_s))
-        return columns
+        return [
+            (rank, self._stage_of.get(rank, 0), steps["step"], steps["total"], steps["own"], demand_s)
+            for rank, summary in self._ranks.items()
+            for steps, demand_s in [(summary["steps"], float(summary.get("demand_s", 0.0)))]
+        ]
 
     @cached_property
     def _in_step(self) -> bool:
@@ -150,15 +141,13 @@ class Cluster(HasPage):
 
     @cached_property
     def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes, float]]:
-        """Of recordings, which do not show waits for others, whole steps if the ranks are not in step."""
-        columns = []
-        for rank, stage, step, total, own, demand_s in self._recorded_columns:
-            waits = own if self._in_step or not self._is_recording(rank) else total
-            columns.append((rank, stage, step, total, waits, demand_s))
-        return columns
-
-    def _is_recording(self, rank: int) -> bool:
-        return bool(self._ranks[rank]["source"] == "segment")
+        """Recordings do not show waits for others: their whole steps count if the ranks are not in step."""
+        if self._in_step:
+            return self._recorded_columns
+        return [
+            (rank, stage, step, total, total if self._ranks[rank]["source"] == "segment" else own, demand_s)
+            for rank, stage, step, total, own, demand_s in self._recorded_columns
+        ]
 
     @cached_property
     def _judged(self) -> dict[str, Any]:
@@ -170,9 +159,8 @@ class Cluster(HasPage):
         slowdown = 0.0 if isinstance(self._simulated, str) else self._simulated.slowdown
         most_gain = max(0.0, 1 - 1 / slowdown) if slowdown else 1.0
         found = diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links, most_gain)
-        advice = _step_parts.communication_advice(self.step_shares) if found.verdict == "even" else None
-        if advice is not None:
-            found.advice.append(advice)
+        if found.verdict == "even":
+            found.advice += _causes.communication_advice(self.step_shares)
         return found
 
     @cached_property
@@ -181,15 +169,20 @@ class Cluster(HasPage):
 
     @cached_property
     def _stage_parts(self) -> dict[int, dict[str, float]]:
-        return parts_of(self._ranks, self._stage_of)
+        return _causes.parts_by_stage(self._ranks, self._stage_of)
+
+    @cached_property
+    def _links(self) -> dict[str, Any]:
+        texts = [(rank, str(summary.get("links", ""))) for rank, summary in self._ranks.items()]
+        return _core.judge_links([one for one in texts if one[1]])
 
     @cached_property
     def step_shares(self) -> dict[str, float]:
-        """What the mean step of all ranks consists of, as shares of it; names as in `step_times`.
+        """Parts of the mean step of all ranks, as shares of it; names as in `step_times`.
 
         Empty for recordings of loops, which do not show communication.
         """
-        return _step_parts.shares_of(self._ranks.values())
+        return _causes.shares_of(self._ranks.values())
 
     @cached_property
     def step_times(self) -> Table:
@@ -199,12 +192,11 @@ class Cluster(HasPage):
         stage of the pipeline), ``input_s`` and ``host_s`` (the device is idle for another reason).
         ``overlapped_s``: communication that computation hides. ``stage``: -1 if it is unknown.
         """
-        columns: list[Any] = [
-            ("rank", list(self._ranks)),
-            ("stage", [self._stage_of.get(rank, -1) for rank in self._ranks]),
-            *_step_parts.columns_of(self._ranks.values()),
+        rows = [
+            {"rank": rank, "stage": self._stage_of.get(rank, -1), **_in_seconds(summary.get("parts", {}))}
+            for rank, summary in self._ranks.items()
         ]
-        return Table(_core.Columns.of(columns, []))
+        return Table.of_rows(["rank", "stage", *(f"{name}_s" for name in _summary.PARTS)], rows)
 
     @cached_property
     def stages(self) -> Table:
@@ -213,19 +205,20 @@ class Cluster(HasPage):
         ``beyond_share``: beyond the mean of the stages. Its own time is without ``communication_s`` (exposed)
         and ``bubble_s`` (waits for another stage). Empty if the stages are unknown or there is one.
         """
-        names = ["stage", "ranks", "own_s", "beyond_share"]
-        rows = self._balance["stages"]
-        columns: list[Any] = [(name, [row[i] for row in rows]) for i, name in enumerate(names)]
-        for name in ("compute", "input", "host"):
-            values = [self._stage_parts.get(row[0], {}).get(name, math.nan) for row in rows]
-            columns.append((f"{name}_s", values))
-        for name in ("communication", "bubble"):
-            values = [_step_parts.median_of(self._of_stage(row[0]), name) for row in rows]
-            columns.append((f"{name}_s", values))
-        return Table(_core.Columns.of(columns, []))
+        rows = []
+        for stage, ranks, own_s, beyond in self._balance["stages"]:
+            parts = {name: self._median_part(stage, name) for name in ("communication", "bubble")}
+            parts |= self._stage_parts.get(stage, {})
+            row = {"stage": stage, "ranks": ranks, "own_s": own_s, "beyond_share": beyond}
+            rows.append(row | _in_seconds(parts))
+        names = "stage ranks own_s beyond_share compute_s input_s host_s communication_s bubble_s"
+        return Table.of_rows(names.split(), rows)
 
-    def _of_stage(self, stage: int) -> list[dict[str, Any]]:
-        return [summary for rank, summary in self._ranks.items() if self._stage_of.get(rank) == stage]
+    def _median_part(self, stage: int, name: str) -> float:
+        """Over the ranks of a stage; NaN if no rank's files record it."""
+        every = (self._ranks[rank].get("parts", {}) for rank, of in self._stage_of.items() if of == stage)
+        values = [parts[name] for parts in every if name in parts]
+        return median_low(values) if values else math.nan
 
     @cached_property
     def links(self) -> Table:
@@ -235,17 +228,24 @@ class Cluster(HasPage):
         ``usual_gbps``, ``usual_latency_s``: the median of links of its kind. ``excess_s``: what a step would
         be shorter by, at most, if it were as fast. Empty if the files do not tell.
         """
-        names = ["ranks", "kind", "slow", "bandwidth_gbps", "usual_gbps", "latency_s", "usual_latency_s"]
-        names += ["calls", "bytes", "busy_s", "excess_s"]
-        columns: list[Any] = []
-        for name in names:
-            values = [row[name] for row in self._links.rows]
-            if name == "slow":
-                values = [int(value) for value in values]
-            elif name not in ("ranks", "kind"):
-                values = [math.nan if value is None else float(value) for value in values]
-            columns.append((name, values))
-        return Table(_core.Columns.of(columns, self._links.notes))
+        names = ["bandwidth_gbps", "usual_gbps", "latency_s", "usual_latency_s", "calls", "bytes", "busy_s"]
+        names.append("excess_s")
+        rows = [
+            {"ranks": row["ranks"], "kind": row["kind"], "slow": int(row["slow"])}
+            | {name: float(row[name]) for name in names if row[name] is not None}
+            for row in self._links["links"]
+        ]
+        return Table.of_rows(["ranks", "kind", "slow", *names], rows, self._link_notes)
+
+    @property
+    def _link_notes(self) -> list[str]:
+        if sum(summary["source"] == "trace" for summary in self._ranks.values()) < 2:
+            return []
+        if not self._links["links"]:
+            return ["links are unknown: the traces do not say which ranks their collectives join"]
+        unknown = counted(self._links["unknown"], "record")
+        why = f"{unknown} of links are left out: files of ranks at the ends are missing"
+        return [why] if self._links["unknown"] else []
 
     @property
     def places(self) -> dict[int, dict[str, tuple[int, int]]]:
@@ -283,21 +283,22 @@ class Cluster(HasPage):
 
         ``late_share``: in how many of its steps it is late; ``last_share``: in how many no rank is later.
         """
-        names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share"]
-        rows = sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
-        columns: list[Any] = [(name, [row[i] for row in rows]) for i, name in enumerate(names)]
-        columns.append(("input_share", [self._input_share(row[0]) for row in rows]))
-        columns.append(("file", [str(self._ranks[row[0]]["name"]) for row in rows]))
-        return Table(_core.Columns.of(columns, self.notes))
+        names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share", "input_share"]
+        names.append("file")
+        rows = [
+            dict(zip(names, (*row, self._input_share(row[0]), self._ranks[row[0]]["name"]), strict=True))
+            for row in sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
+        ]
+        return Table.of_rows(names, rows, self.notes)
 
     def _input_share(self, rank: int) -> float:
-        inputs, totals = (floats_of(self._ranks[rank], name) for name in ("input", "total"))
+        inputs, totals = (_causes.floats_of(self._ranks[rank], name) for name in ("input", "total"))
         whole = math.fsum(totals)
         return math.fsum(inputs) / whole if whole > 0 else math.nan
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know, a sentence each."""
+        """A sentence for each thing that a reader has to know."""
         notes = list(self._notes)
         sources = {str(summary["source"]) for summary in self._ranks.values()}
         if "segment" in sources and len(self._ranks) > 1:
@@ -307,18 +308,15 @@ class Cluster(HasPage):
                 if self._in_step
                 else "the ranks are not in step; they are compared by their whole steps"
             )
-        notes += self._links.notes
-        if self._links.notes and not self._stage_of and not self.places:
+        notes += self._link_notes
+        if self._link_notes and not self._stage_of and not self.places:
             notes.append(
                 "stages are unknown: the traces name no groups of ranks; --stage (stages=) gives them"
             )
         if isinstance(self._simulated, str) and expects_job(self._ranks):
             notes.append(f"the job is not simulated: {self._simulated}")
-        said: dict[str, int] = {}
-        for summary in self._ranks.values():
-            for note in summary["notes"]:
-                said[str(note)] = said.get(str(note), 0) + 1
-        for note, count in sorted(said.items(), key=lambda item: -item[1])[:5]:
+        said = Counter(str(note) for summary in self._ranks.values() for note in summary["notes"])
+        for note, count in said.most_common(5):
             of_ranks = "" if len(self._ranks) == 1 else f" ({count:,} of {len(self._ranks):,} ranks)"
             notes.append(note + of_ranks)
         return notes
@@ -347,11 +345,11 @@ class Cluster(HasPage):
 
     @property
     def step_quantiles(self) -> dict[str, float | None]:
-        """Step times of all ranks, from the merged histogram (9 % exact)."""
-        return {
-            name: _summary.quantile(self._histogram, share)
-            for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-        }
+        """Step times of all ranks, from their histograms (9 % exact)."""
+        counts: Counter[str] = Counter()
+        for summary in self._ranks.values():
+            counts.update(summary["histogram"])
+        return {name: _summary.quantile(counts, share) for name, share in _QUANTILES.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the text says, as plain data."""
@@ -371,19 +369,55 @@ class Cluster(HasPage):
             "notes": self.notes,
         }
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2)
+    def _view(self) -> View:
+        diagnosis = self.diagnosis
+        gain = f", whole job {diagnosis.speedup:.2f} x" if diagnosis.gain_share > 0 else ""
+        known = [f"{name} {seconds(s)}" for name, s in self.step_quantiles.items() if s is not None]
+        parts = [Part("Stages", self.stages, _STAGES), Part("Links", self.links, _LINKS)]
+        if not isinstance(job := self._simulated, str):
+            recorded, simulated = (seconds(sum(one) / len(one)) for one in (job.recorded_s, job.simulated_s))
+            heading = f"What if: a step of {recorded}, simulated without launch delays {simulated}"
+            parts.insert(1, Part(heading, job.what_ifs, "step_s speedup without"))
+        return View(
+            f"{counted(len(self), 'rank')}{', step ' if known else ''}{', '.join(known)}",
+            diagnosis.summary,
+            diagnosis.verdict not in ("even", "undetermined"),
+            _TITLES[diagnosis.verdict] + gain,
+            diagnosis.advice,
+            [*parts, Part("Ranks", self.ranks, _RANKS)],
+            self._remarks(),
+        )
 
-    def to_text(self, width: int = 100) -> str:
-        from headrace.cluster._text import text_of
+    def _remarks(self) -> list[str]:
+        remarks = []
+        late = sorted(row["late_s"] for row in self.ranks.rows() if row["steps"])
+        if len(late) > WORST:
+            at = {"p1": 0.01, "p10": 0.1, **_QUANTILES}
+            said = ", ".join(f"{name} {seconds(late[int(share * len(late))])}" for name, share in at.items())
+            remarks.append(f"late by, all {len(late):,} ranks: {said}")
+        remarks += _causes.shares_in_words(self.step_shares)
+        if links := len(self.links):
+            slow = sum(self.links.column("slow"))
+            slow_ones = f"{slow:,}" if slow else "none"
+            remarks.append(f"{counted(links, 'link')}, {slow_ones} slow beside others of their kind")
+        if missing := self.missing:
+            more = len(missing) - _NAMED_MISSING
+            named = ", ".join(map(str, missing[:_NAMED_MISSING]))
+            remarks.append(f"no file of rank: {named}{f' and {more:,} more' if more > 0 else ''}")
+        if self.running:
+            remarks.append(f"still running: {counted(len(self.running), 'rank')}")
+        return remarks + self._not_read() + [f"note: {note}" for note in self.notes]
 
-        return text_of(self, width)
-
-    def _page(self) -> str:
-        """Verdict, heat map of ranks against steps, the latest ranks."""
-        from headrace.cluster._text import page_of
-
-        return page_of(self)
+    def _maps(self) -> list[tuple[str, plots.HeatMap]]:
+        """Ranks against steps: the latest ones, then all. Empty without common steps."""
+        every = _core.heat_map(self._columns, [])
+        rows = len(every[0])
+        found = [("All ranks", plots.HeatMap(every, min(16.0, max(3.0, 480 / (rows + 1)))))] if rows else []
+        worst = [row["rank"] for row in islice(self.ranks.rows(), WORST) if row["steps"]]
+        if worst and len(worst) < rows:
+            latest = plots.HeatMap(_core.heat_map(self._columns, worst), 16.0)
+            found.insert(0, ("The latest ranks, step by step", latest))
+        return found
 
     def timeline(
         self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any
@@ -413,12 +447,9 @@ class Cluster(HasPage):
     def __len__(self) -> int:
         return len(self._ranks)
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def __repr__(self) -> str:
         return f"<headrace.Cluster of {len(self):,} ranks: {self.diagnosis.verdict}>"
 
 
-def _none_readable(path: str, count: int, name: str, why: str) -> Exception:
-    return Error(f"{path}: none of {count} ranks can be read; {name}: {why}")
+def _in_seconds(parts: dict[str, float]) -> dict[str, float]:
+    return {f"{name}_s": value for name, value in parts.items()}

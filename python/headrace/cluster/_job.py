@@ -1,4 +1,4 @@
-"""A job's operations, from what its ranks' device traces record of the schedule."""
+"""A job's stages, and its operations, from what its ranks' device traces record of the schedule."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.plain import error_line
-from headrace.errors import Error
+from headrace.errors import Error, UsageError
 from headrace.predict.job import Job
 
 Worker = tuple[int, int]
+#: Each stage is given as its ranks, or as a text of them, "0-7" or "0-56/8".
+Stages = Sequence[Sequence[int] | str]
 
 #: More operations of a rank do not fit its summary; the newest whole steps that fit are kept.
 _MAX_OPERATIONS = 3000
-#: What a summary holds of each operation, and the numbers' type; the types of operations are indices.
+#: Columns of a summary's operations, and the numbers' type; the types of operations are indices.
 _CODES = {
     "type": "B",
     "step": "q",
@@ -37,6 +39,39 @@ _OVER_STAGES = ("optimizer-clip-main-grad", "embedding-grads-all-reduce")
 _OVER_DATA = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
 
 
+def stages_of(ranks: Mapping[int, Mapping[str, Any]], given: Stages | None) -> dict[int, int]:
+    """The stage of each rank; empty if it is unknown for one of them. Raises UsageError for `given`."""
+    if given is not None:
+        return _given(ranks, given)
+    places = {rank: summary.get("places", {}).get("pipeline") for rank, summary in ranks.items()}
+    return {rank: place[0] for rank, place in places.items()} if all(places.values()) else {}
+
+
+def listed(given: Stages) -> list[list[int]]:
+    """The ranks of each stage. Raises UsageError for a stage without ranks."""
+    stages = [
+        _core.ranks_of_text(members) if isinstance(members, str) else list(members) for members in given
+    ]
+    for stage, members in enumerate(stages):
+        if not members:
+            raise UsageError(
+                f"stage {stage} is {given[stage]!r}; a stage is a list of ranks or '0-7', '0-56/8'"
+            )
+    return stages
+
+
+def _given(ranks: Mapping[int, Mapping[str, Any]], given: Stages) -> dict[int, int]:
+    stages: dict[int, int] = {}
+    for stage, members in enumerate(listed(given)):
+        for rank in members:
+            if stages.setdefault(rank, stage) != stage:
+                raise UsageError(f"rank {rank} is given in stage {stages[rank]} and in stage {stage}")
+    absent = [rank for rank in ranks if rank not in stages]
+    if absent:
+        raise UsageError(f"rank {absent[0]} is in none of the {len(given)} stages")
+    return {rank: stages[rank] for rank in ranks}
+
+
 def packed_operations(
     trace: Any, rank: int, steps: list[int], stages: Sequence[Sequence[int]] = ()
 ) -> dict[str, Any]:
@@ -50,12 +85,8 @@ def packed_operations(
     if missing:
         return {"missing": missing, "expected": expected}
     count = len(columns["step"])
-    begin = 0
-    for i, step in enumerate(columns["step"]):
-        if count - begin <= _MAX_OPERATIONS:
-            break
-        if i and columns["step"][i - 1] != step:
-            begin = i
+    steps_begin = [i for i, step in enumerate(columns["step"]) if i == 0 or columns["step"][i - 1] != step]
+    begin = next((i for i in steps_begin if count - i <= _MAX_OPERATIONS), steps_begin[-1])
     if count - begin > _MAX_OPERATIONS:
         says = f"a step has {count - begin:,} operations of a rank; up to {_MAX_OPERATIONS:,} are simulated"
         return {"missing": says, "expected": expected}
@@ -157,7 +188,7 @@ def _named(worker: Worker) -> str:
 
 
 def _meetings(worker: Worker, columns: Mapping[str, list[Any]]) -> Iterator[tuple[Any, float]]:
-    """What members of a collective and both ends of a transfer have in common, and when it ended."""
+    """A key that members of a collective and both ends of a transfer have in common, and when it ended."""
     dp_rank, stage = worker
     for i, kind in enumerate(columns["type"]):
         step, number = columns["step"][i], columns["sequence"][i]
@@ -179,7 +210,7 @@ def _meetings(worker: Worker, columns: Mapping[str, list[Any]]) -> Iterator[tupl
 
 
 def _shifts(workers: Mapping[Worker, Mapping[str, list[Any]]]) -> dict[Worker, float]:
-    """What is added to each worker's times: those that meet end together, and clocks of machines differ."""
+    """Seconds to add to each worker's times: those that meet end together, and clocks of machines differ."""
     first: dict[Any, tuple[Worker, float]] = {}
     apart: dict[tuple[Worker, Worker], list[float]] = defaultdict(list)
     for worker, columns in workers.items():

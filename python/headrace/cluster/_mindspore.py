@@ -30,7 +30,8 @@ def steps_of(path: str, rank: int) -> tuple[list[int], dict[str, list[float]], l
     tables = Tables(str(Path(path).parent), rank)
     rows = list(tables["steps"].rows())
     notes: list[str] = []
-    parallel = {row["step"]: row for row in _rows(tables, "parallel_steps", notes)}
+    every = _rows(tables, "parallel_steps", notes)  # those of data-parallel jobs have no communication
+    parallel = {row["step"]: row for row in every if "communication_alone_s" in row}
     rows = [row for row in rows if not parallel or row["step"] in parallel]
     waits = [parallel[row["step"]]["communication_alone_s"] if parallel else 0.0 for row in rows]
     own = [max(0.0, row["total_s"] - wait) for row, wait in zip(rows, waits, strict=True)]

@@ -16,53 +16,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.cluster._files import RankFiles, Summarised, fetch
-from headrace.cluster._job import packed_operations
-from headrace.cluster._stages import listed
-from headrace.common.folder_files import user_cache
-from headrace.common.plain import error_line, without_secrets
+from headrace.cluster import _mindspore
+from headrace.cluster._files import Files
+from headrace.cluster._job import listed, packed_operations
 from headrace.errors import Error
 from headrace.results.load import in_order
 from headrace.results.report import Report
 from headrace.traces import files as _trace_files
+from headrace.traces.trace import Trace
 
 if TYPE_CHECKING:
     from headrace.results.data import Diagnosis
 
-#: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 8
+#: Part of every key of a kept summary: it changes with what a summary says, of a job of a fleet, too.
+VERSION = 9
 #: Newest steps that are kept; a segment has no more.
 MAX_STEPS = 512
 _MAX_KERNELS = 40
-_MAX_TEXT = 400
+MAX_TEXT = 400
 #: No job has more. A file may say anything.
-MAX_RANKS = 10_000_000
+_MAX_RANKS = 10_000_000
 #: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
 COLUMNS = ("total", "own", "input", "compute")
-#: What the mean step consists of. `communication`: exposed, without waits for another stage (`bubble`);
+#: Parts of the mean step. `communication`: exposed, without waits for another stage (`bubble`);
 #: `host`: the rest. `overlapped` is hidden by `compute`, so it is not part of the sum.
 PARTS = ("step", "compute", "communication", "bubble", "input", "host", "overlapped")
 #: Buckets of the histogram of steps in an octave.
 _PER_OCTAVE = 4
 
 
-def summarise(files: RankFiles) -> dict[str, Any]:
+def summarise(files: Files) -> dict[str, Any]:
     """The summary of a rank. Raises Error or OSError if its files cannot be read."""
-    if _trace_files.is_url(files.path) and files.kind == "segment":
-        with tempfile.TemporaryDirectory(prefix="headrace-cluster-") as folder:
-            return _of_segment(files, fetch(files.path, folder))
     if files.kind == "mindspore":
         return _of_mindspore(files)
-    return _of_segment(files, files.path) if files.kind == "segment" else _of_trace(files)
-
-
-def summarise_or_say(files: RankFiles) -> dict[str, Any]:
-    """`summarise`; `{"problem": why}` for a rank that cannot be read."""
-    try:
-        return summarise(files)
-    except (Error, OSError, ValueError, MemoryError, RecursionError) as error:
-        said = error_line(error)
-        return {"problem": said.replace(without_secrets(files.path), files.name)[:_MAX_TEXT]}
+    if files.kind == "trace":
+        return _of_trace(files)
+    if not _trace_files.is_url(files.path):
+        return _of_segment(files, files.path)
+    with tempfile.TemporaryDirectory(prefix="headrace-cluster-") as folder:
+        return _of_segment(files, _trace_files.fetch(files.path, Path(folder), lambda _done, _all: None))
 
 
 def packed(values: Iterable[float], code: str) -> str:
@@ -70,21 +62,21 @@ def packed(values: Iterable[float], code: str) -> str:
     return base64.b64encode(array(code, values).tobytes()).decode("ascii")
 
 
-def unpacked(text: Any) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    try:
-        return base64.b64decode(text, validate=True)
-    except (ValueError, TypeError):
-        return b""
+def opened(summary: dict[str, Any]) -> dict[str, Any]:
+    """Makes bytes of the columns of its steps."""
+    summary["steps"] = {
+        name: column if isinstance(column, bytes) else base64.b64decode(column)
+        for name, column in summary["steps"].items()
+    }
+    return summary
 
 
 def step_table(steps: Sequence[int], columns: Mapping[str, Sequence[float]]) -> dict[str, str]:
     """The newest steps, one row each. A value that is unknown is NaN."""
-    table = {"step": packed(steps[-MAX_STEPS:], "q")}
-    for name in COLUMNS:
-        table[name] = packed(columns[name][-MAX_STEPS:], "f")
-    return table
+    return {
+        "step": packed(steps[-MAX_STEPS:], "q"),
+        **{name: packed(columns[name][-MAX_STEPS:], "f") for name in COLUMNS},
+    }
 
 
 def parts(columns: Mapping[str, Sequence[float]]) -> dict[str, float]:
@@ -132,91 +124,81 @@ def quantile(counts: Mapping[str, int], share: float) -> float | None:
     return None
 
 
-def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str, Any]:
-    if not 0 <= rank < MAX_RANKS:
+def _summary(
+    files: Files,
+    rank: int,
+    source: str,
+    steps: Sequence[int],
+    columns: Mapping[str, Sequence[float]],
+    notes: Iterable[str] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    if not 0 <= rank < _MAX_RANKS:
         raise Error(f"{files.name}: says that it is of rank {rank}, which no job has")
-    return {"version": VERSION, "rank": rank, "source": source, "name": files.name, **more}
+    return {
+        "rank": rank,
+        "source": source,
+        "name": files.name,
+        "running": files.running,
+        "steps": step_table(steps, columns),
+        "parts": parts(columns),
+        "histogram": histogram(columns["total"]),
+        "diagnosis": None,
+        "kernels": "[]",
+        "links": "",
+        "places": {},
+        "notes": [note[:MAX_TEXT] for note in notes],
+        **more,
+    }
 
 
-def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
+def _of_segment(files: Files, path: str) -> dict[str, Any]:
     loaders = in_order(((path, one) for one in _core.segment_loaders(path)), os.path.dirname(path))  # noqa: PTH120
     if not loaders:
         raise Error(f"{files.name}: a recording without a loader: nothing was wrapped in it")
     report = Report(_core.segment_profile_json(path, loaders[0][1]["index"]))
     profile = report.to_dict()["profile"]
-    sink = profile["sink"]
-    samples = sink["sequence"]
-    first = int(sink["steps"]) - len(samples)
-    waits = [float(one["wait_s"]) for one in samples]
-    totals = [float(one["wait_s"]) + float(one["compute_s"]) for one in samples]
-    known = {"step": _mean(totals), "input": _mean(waits)} if samples else {}
+    samples = profile["sink"]["sequence"]
+    first = int(profile["sink"]["steps"]) - len(samples)
+    waits, computed = ([float(one[name]) for one in samples] for name in ("wait_s", "compute_s"))
+    totals = [wait + compute for wait, compute in zip(waits, computed, strict=True)]
     diagnosis = report.diagnosis
     return _summary(
         files,
         int(profile["rank"]) if files.rank is None else files.rank,
         "segment",
-        loader=str(profile["loader"])[:_MAX_TEXT],
-        running=files.running,
-        steps=step_table(
-            range(first, first + len(samples)),
-            {
-                "total": totals,
-                "own": waits,
-                "input": waits,
-                "compute": [float(one["compute_s"]) for one in samples],
-            },
-        ),
-        parts=known,
-        histogram=histogram(totals),
+        range(first, first + len(samples)),
+        {"total": totals, "own": waits, "input": waits, "compute": computed},
+        parts={"step": _mean(totals), "input": _mean(waits)} if samples else {},
         demand_s=max((float(op["demand_s"]) for op in profile["operators"]), default=0.0),
         diagnosis={
             "kind": diagnosis.kind,
             "operator": diagnosis.operator,
             "cause": diagnosis.cause,
-            "summary": diagnosis.summary[:_MAX_TEXT],
+            "summary": diagnosis.summary[:MAX_TEXT],
             "advice": advice_of(diagnosis),
-            "share": sink["starved_share"],
         },
-        kernels="[]",
-        links="",
-        places={},
-        notes=[],
     )
 
 
 def advice_of(diagnosis: Diagnosis) -> list[str]:
     """The first text for each parameter; further ones are alternatives to it."""
-    first = {one.parameter: one.text[:_MAX_TEXT] for one in reversed(diagnosis.advice)}
-    return [one.text[:_MAX_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
+    first = {one.parameter: one.text[:MAX_TEXT] for one in reversed(diagnosis.advice)}
+    return [one.text[:MAX_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
 
 
-def _of_mindspore(files: RankFiles) -> dict[str, Any]:
-    from headrace.cluster import _mindspore
-
+def _of_mindspore(files: Files) -> dict[str, Any]:
     rank = files.rank or 0
     numbers, columns, notes = _mindspore.steps_of(files.path, rank)
     place = _mindspore.place_of(files.path, rank)
     links, unread = _mindspore.links_of(files.path, rank, place)
-    return _summary(
-        files,
-        rank,
-        "mindspore",
-        steps=step_table(numbers, columns),
-        parts=parts(columns),
-        histogram=histogram(columns["total"]),
-        diagnosis=None,
-        kernels="[]",
-        links=links,
-        places={} if place is None else {"pipeline": list(place)},
-        notes=[note[:_MAX_TEXT] for note in [*notes, *unread][:5]],
-    )
+    places = {} if place is None else {"pipeline": list(place)}
+    notes = [*notes, *unread][:5]
+    return _summary(files, rank, "mindspore", numbers, columns, notes, links=links, places=places)
 
 
-def _of_trace(files: RankFiles) -> dict[str, Any]:
-    from headrace.traces.trace import Trace
-
+def _of_trace(files: Files) -> dict[str, Any]:
     trace = Trace.load(files.path)
-    number = trace.ranks[0]
     idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
     # From the end of one step's work to the end of the next one's: a host that runs ahead ends its steps long
     # before its device does.
@@ -227,14 +209,18 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     }
     work = {row["step"]: row for row in trace.step_time().rows() if row["step"] in steps}
     numbers = sorted(work)
-    exposed = [min(steps[one], _known(work[one]["communication_not_overlapped_s"])) for one in numbers]
+
+    def within_step(name: str) -> list[float]:
+        return [min(steps[one], _known(work[one][name])) for one in numbers]
+
     totals = [float(steps[one]) for one in numbers]
+    exposed = within_step("communication_not_overlapped_s")
     columns = {
         "total": totals,
         "own": [max(0.0, total - wait) for total, wait in zip(totals, exposed, strict=True)],
         "input": [_known(idle.get(one, {}).get("input_s")) for one in numbers],
-        "compute": [min(steps[one], _known(work[one]["computing_s"])) for one in numbers],
-        "overlapped": [min(steps[one], _known(work[one]["overlapped_s"])) for one in numbers],
+        "compute": within_step("computing_s"),
+        "overlapped": within_step("overlapped_s"),
     }
     bubble = [_known(work[one]["bubble_s"]) for one in numbers]
     if any(bubble):  # PyTorch's traces do not distinguish receives from other transfers
@@ -245,26 +231,23 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     profile = _core.profile_of(files.path) if not _trace_files.is_url(files.path) else None
     links, unread = _core.link_text(trace._traces, profile, numbers)
     notes += unread[:5]
-    rank = number if files.rank is None else files.rank
     if not numbers:
         notes.append("no complete step in the trace: call profiler.step() in the loop")
     elif not any(exposed):
         notes.append("no exposed communication in the trace, so a wait for other ranks does not show")
+    rank = trace.ranks[0] if files.rank is None else files.rank
+    places = _core.parallel_places(trace._traces, profile, rank)
     return _summary(
         files,
         rank,
         "trace",
-        steps=step_table(numbers, columns),
-        parts=parts(columns),
-        histogram=histogram(totals),
-        diagnosis=None,
+        numbers,
+        columns,
+        notes,
         kernels=_kernels(trace, len(numbers)),
         links=links,
-        places={
-            role: [index, size] for role, index, size in _core.parallel_places(trace._traces, profile, rank)
-        },
+        places={role: [index, size] for role, index, size in places},
         job=packed_operations(trace, rank, numbers, listed(files.stages)),
-        notes=[note[:_MAX_TEXT] for note in notes],
     )
 
 
@@ -272,67 +255,13 @@ def _kernels(trace: Any, steps: int) -> str:
     """The longest computations: name, seconds a step, calls a step. As text: most are never looked at."""
     rows = [row for row in trace.kernels(memory=False).rows() if "communication" not in str(row.get("kind"))]
     kernels = [
-        {
-            "name": str(row["name"])[:_MAX_TEXT],
-            "step_s": row["total_s"] / steps,
-            "calls": row["calls"] / steps,
-        }
+        {"name": str(row["name"])[:MAX_TEXT], "step_s": row["total_s"] / steps, "calls": row["calls"] / steps}
         for row in rows[:_MAX_KERNELS]
         if steps
     ]
     return json.dumps(kernels, separators=(",", ":"))
 
 
-def kernels_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Empty where a summary that was kept is damaged."""
-    try:
-        kernels = json.loads(summary["kernels"])
-        return [one for one in kernels if {"name", "step_s", "calls"} <= one.keys()]
-    except (ValueError, AttributeError, TypeError):
-        return []
-
-
 def _known(value: Any) -> float:
     """0 for time that a step has none of."""
     return 0.0 if value is None or math.isnan(value) else float(value)
-
-
-def encoded(summary: dict[str, Any]) -> bytes:
-    return json.dumps(summary, separators=(",", ":"), allow_nan=False).encode()
-
-
-def decoded(content: bytes) -> dict[str, Any] | None:
-    """None if this is not a summary of this version; the caller then makes it again."""
-    try:
-        summary = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(summary, dict) or summary.get("version") != VERSION:
-        return None
-    rank = summary.get("rank")
-    fits = isinstance(rank, int) and 0 <= rank < MAX_RANKS and isinstance(summary.get("steps"), dict)
-    fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
-    fits = fits and isinstance(summary.get("parts"), dict)
-    fits = fits and isinstance(summary.get("links"), str) and isinstance(summary.get("places"), dict)
-    return summary if fits and isinstance(summary.get("notes"), list) else None
-
-
-def kept_name(files: Summarised) -> str:
-    """The file name under which a summary is kept."""
-    return _hashed(files.identity) + ".json"
-
-
-def _hashed(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def default_cache(path: str) -> Path | None:
-    """Where summaries of a job's folder are kept unless the user says so; None behind a URL.
-
-    In this user's cache: reading changes nothing in the folder.
-    """
-    if _trace_files.is_url(path):
-        return None
-    return Path(user_cache("cluster", _hashed(os.path.realpath(path))))

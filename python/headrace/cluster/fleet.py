@@ -15,20 +15,27 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from headrace import _core
-from headrace.cluster import _engines, _fleet_jobs, _summary
-from headrace.cluster._cache import Cache
-from headrace.common.page import HasPage
+from headrace.cluster._files import find_jobs
+from headrace.cluster._reading import read_all
+from headrace.cluster._view import WORST, Compared, Part, View, number
 from headrace.errors import Error, UsageError
 from headrace.traces.table import Table
+from headrace.traces.table_text import counted
 
 _HOUR_S = 3600
+_COLUMNS = (
+    "job ranks steps wall_s hours lost_hours lost_share evaluation_hours rank loader cause operator change"
+)
+#: From this share on, the page marks the loss as one to act on.
+_BAD_SHARE = 0.05
+#: Columns that text and page show; with a price, its own behind them.
+_CAUSES = "lost_hours lost_share jobs cause"
+_JOBS = "job ranks hours lost_hours lost_share cause operator change"
 
 
-class Fleet(HasPage):
+class Fleet(Compared):
     """The jobs of a fleet. Immutable once loaded; any thread may use it."""
 
     def __init__(
@@ -38,13 +45,14 @@ class Fleet(HasPage):
         notes: Sequence[str] = (),
         price_per_hour: float | None = None,
     ) -> None:
-        self._summaries = sorted(summaries, key=lambda one: (-_lost_hours(one), one["name"]))
+        rows = [_row(summary, price_per_hour) for summary in summaries]
+        self._rows = sorted(rows, key=lambda row: (-row["lost_hours"], row["job"]))
         #: Jobs, or files of their ranks, that could not be read, and why.
         self.read_errors: list[tuple[str, str]] = [*read_errors]
-        self.read_errors += [(one["name"], str(why)) for one in self._summaries for why in one["unread"]]
-        #: What a reader has to know, a sentence each.
+        self.read_errors += [(row["job"], str(why)) for row in self._rows for why in row["unread"]]
+        #: A sentence for each thing that a reader has to know.
         self.notes: list[str] = list(notes)
-        #: Of one accelerator; None: unknown.
+        #: Price of one accelerator; None: unknown.
         self.price_per_hour = price_per_hour
 
     @classmethod
@@ -63,52 +71,29 @@ class Fleet(HasPage):
         ``executor``: where jobs are read (default: a pool of processes, which do not import the script).
         ``cache``: where summaries are kept; default: the user's cache folder, nowhere behind a URL.
         ``price_per_hour``: of one accelerator, in any currency. ``progress`` is called with the jobs that
-        are read and all that have to be.
+        are done and all of them.
 
         Jobs and ranks that cannot be read are in `read_errors`. Raises Error if there is no job or none can
         be read, UsageError for a price that is not a number from 0 on.
         """
         if price_per_hour is not None and not (math.isfinite(price_per_hour) and price_per_hour >= 0):
             raise UsageError(f"price per hour: a number from 0 on, not {price_per_hour}")
-        jobs, notes = _fleet_jobs.find_jobs(path)
-        folder = (
-            Path(cache)
-            if cache is not None
-            else _summary.default_cache(os.fspath(path).removeprefix("file://"))
-        )
-        kept = Cache(folder, _fleet_jobs.decoded)
-        known = {job.path: kept.read(job) for job in jobs}
-        unread = [job for job in jobs if known[job.path] is None]
-        read_errors: list[tuple[str, str]] = []
-        summaries: list[Mapping[str, Any]] = [
-            {**summary, "name": job.name} for job in jobs if (summary := known[job.path]) is not None
-        ]
-
-        def add(job: _fleet_jobs.JobFiles, summary: dict[str, Any]) -> None:
-            if "problem" in summary:
-                read_errors.append((job.name, str(summary["problem"])))
-            else:
-                kept.write(job, summary, job.stamp())
-                summaries.append(summary)
-            if progress is not None:
-                progress(len(summaries) + len(read_errors), len(jobs))
-
-        _engines.summaries(_fleet_jobs.summarise_or_say, unread, executor, add)
+        jobs, notes = find_jobs(path)
+        summaries, errors, problems = read_all(path, jobs, executor, cache, progress)
         if not summaries:
-            name, why = min(read_errors)
+            name, why = errors[0]
             raise Error(f"{name}: {why}; none of the {len(jobs):,} jobs can be read")
-        notes += [kept.problem] if kept.problem else []
-        return cls(summaries, sorted(read_errors), notes, price_per_hour)
+        return cls(summaries, errors, notes + problems, price_per_hour)
 
     @property
     def hours(self) -> float:
         """Accelerator hours of all jobs: ranks times the wall clock of the rank that ran longest."""
-        return math.fsum(map(_hours, self._summaries))
+        return math.fsum(row["hours"] for row in self._rows)
 
     @property
     def lost_hours(self) -> float:
         """Accelerator hours lost to input: ranks times the waits of the rank that waited most."""
-        return math.fsum(map(_lost_hours, self._summaries))
+        return math.fsum(row["lost_hours"] for row in self._rows)
 
     @cached_property
     def jobs(self) -> Table:
@@ -119,44 +104,24 @@ class Fleet(HasPage):
         ``lost_hours``. ``rank``: the one that waited most; ``loader``, ``cause``, ``operator`` and ``change``
         are of the loader it waited most for. ``steps``: of the rank with most. ``lost_money``: with a price.
         """
-        every = self._summaries
-        columns: list[Any] = [
-            ("job", [one["name"] for one in every]),
-            ("ranks", [one["ranks"] for one in every]),
-            ("steps", [one["steps"] for one in every]),
-            ("wall_s", [float(one["wall_s"]) for one in every]),
-            ("hours", [_hours(one) for one in every]),
-            ("lost_hours", [_lost_hours(one) for one in every]),
-            ("lost_share", [_ratio(_lost_hours(one), _hours(one)) for one in every]),
-            ("evaluation_hours", [one["ranks"] * one["evaluation_wait_s"] / _HOUR_S for one in every]),
-            ("rank", [one["rank"] for one in every]),
-        ]
-        columns += [
-            (name, [one[name] for one in every]) for name in ("loader", "cause", "operator", "change")
-        ]
-        columns += self._money([_lost_hours(one) for one in every])
-        return Table(_core.Columns.of(columns, self.notes))
+        return Table.of_rows(_COLUMNS.split() + self._money, self._rows, self.notes)
 
     @cached_property
     def causes(self) -> Table:
         """One row a cause, the one that costs most first; ``lost_share``: of all lost hours."""
-        jobs: dict[str, list[float]] = {}
-        for one in self._summaries:
-            jobs.setdefault(one["cause"], []).append(_lost_hours(one))
-        lost = {cause: math.fsum(hours) for cause, hours in jobs.items()}
-        order = sorted(lost, key=lambda cause: (-lost[cause], cause))
-        columns: list[Any] = [
-            ("cause", order),
-            ("jobs", [len(jobs[cause]) for cause in order]),
-            ("lost_hours", [lost[cause] for cause in order]),
-            ("lost_share", [_ratio(lost[cause], self.lost_hours) for cause in order]),
-            *self._money([lost[cause] for cause in order]),
-        ]
-        return Table(_core.Columns.of(columns, []))
+        hours: dict[str, list[float]] = {}
+        for row in self._rows:
+            hours.setdefault(row["cause"], []).append(row["lost_hours"])
+        rows: list[dict[str, Any]] = []
+        for cause, each in hours.items():
+            lost = _lost(math.fsum(each), self.lost_hours, self.price_per_hour)
+            rows.append({"cause": cause, "jobs": len(each), **lost})
+        rows.sort(key=lambda row: (-row["lost_hours"], row["cause"]))
+        return Table.of_rows(["cause", "jobs", "lost_hours", "lost_share", *self._money], rows)
 
-    def _money(self, lost_hours: list[float]) -> list[Any]:
-        price = self.price_per_hour
-        return [] if price is None else [("lost_money", [price * hours for hours in lost_hours])]
+    @property
+    def _money(self) -> list[str]:
+        return [] if self.price_per_hour is None else ["lost_money"]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the text says, and every job, as plain data."""
@@ -173,37 +138,59 @@ class Fleet(HasPage):
             "notes": self.notes,
         }
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2)
-
-    def to_text(self, width: int = 100) -> str:
-        from headrace.cluster._fleet_text import text_of
-
-        return text_of(self, width)
-
-    def _page(self) -> str:
+    def _view(self) -> View:
         """Hours lost, by cause, and the jobs that lose most."""
-        from headrace.cluster._fleet_text import page_of
+        price = self.price_per_hour
+        share = self.lost_hours / self.hours if self.hours > 0 else 0.0
+        shown = f" ({share:.0%})" if self.hours > 0 else ""
+        cost = "" if price is None else f", {number(price * self.lost_hours)} at {price:g} an hour"
+        jobs = counted(len(self), "job")
+        evaluation = math.fsum(row["evaluation_hours"] for row in self._rows)
+        remarks = [f"waits of evaluations, not counted above: {number(evaluation)} hours"] * (evaluation > 0)
+        if damaged := len({name for name, _ in self.read_errors}):
+            remarks.append(f"not read, in part or at all: {counted(damaged, 'job')}")
+        money = " ".join(["", *self._money])
+        return View(
+            jobs,
+            f"{jobs}, {number(self.hours)} accelerator hours: {number(self.lost_hours)} hours{shown} lost to "
+            f"input{cost}",
+            share >= _BAD_SHARE,
+            parts=[
+                Part("Lost by cause", self.causes, _CAUSES + money),
+                Part("Jobs that lose most", self.jobs, _JOBS + money, self._worst()),
+            ],
+            remarks=[*remarks, *self._not_read(), *(f"note: {note}" for note in self.notes)],
+        )
 
-        return page_of(self)
+    def _worst(self) -> list[str]:
+        lines = []
+        for row in self._rows[:WORST]:
+            money = f", costs {number(row['lost_money'])}" if self._money else ""
+            operator = f" at {row['operator']}" if row["operator"] else ""
+            lines.append(
+                f"{row['job']}: {number(row['lost_hours'])} of {number(row['hours'])} hours "
+                f"({row['lost_share']:.0%}){money}, {counted(row['ranks'], 'rank')}, "
+                f"{row['cause']}{operator}: {row['change']}"
+            )
+        return lines
 
     def __len__(self) -> int:
-        return len(self._summaries)
-
-    def __str__(self) -> str:
-        return self.to_text()
+        return len(self._rows)
 
     def __repr__(self) -> str:
         return f"<headrace.Fleet: {len(self):,} jobs, {self.lost_hours:.4g} of {self.hours:.4g} hours lost>"
 
 
-def _hours(summary: Mapping[str, Any]) -> float:
-    return float(summary["ranks"] * summary["wall_s"] / _HOUR_S)
+def _row(summary: Mapping[str, Any], price: float | None) -> dict[str, Any]:
+    """A row of the table of jobs."""
+
+    def hours(name: str) -> float:
+        return float(summary["ranks"] * summary[name] / _HOUR_S)
+
+    more = {"job": summary["name"], "hours": hours("wall_s"), "evaluation_hours": hours("evaluation_wait_s")}
+    return {**summary, **more, **_lost(hours("wait_s"), more["hours"], price)}
 
 
-def _lost_hours(summary: Mapping[str, Any]) -> float:
-    return float(summary["ranks"] * summary["wait_s"] / _HOUR_S)
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
+def _lost(hours: float, of: float, price: float | None) -> dict[str, Any]:
+    share = hours / of if of > 0 else 0.0
+    return {"lost_hours": hours, "lost_share": share, "lost_money": 0.0 if price is None else price * hours}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from headrace.common.handlers import let_through
@@ -25,8 +25,8 @@ from headrace.record.hooks import phased_loops
 from headrace.record.session import enabled
 from headrace.results import autopilot_record
 from headrace.results.figures import ParameterChange
-from headrace.results.loader_model import LoaderParameter
 from headrace.results.report import Report, report_of_loop
+from headrace.traces.table_text import seconds
 
 T = TypeVar("T")
 
@@ -47,6 +47,10 @@ _UNKNOWN_BATCHES = 1 << 30
 _WORKER_STARTS_S = 0.03
 
 
+class _UnusableError(Exception):
+    """Settings with which the loader cannot be made, or with which its loop does not begin."""
+
+
 class Autopilot(Generic[T]):
     """A loader that ``make`` may make again between epochs. Every ``for`` over it is an epoch."""
 
@@ -54,15 +58,11 @@ class Autopilot(Generic[T]):
         self._make = make
         self._settings = dict(settings)
         self._loader: Any = self._recorded(self._settings)
-        self._proposals = Proposals(self._settings.__contains__, _cost, _MIN_GAIN)
-        self._proposals.tried = [dict(settings)]
-        self._best: Trial | None = None
-        #: Candidate of the settings that are on trial, and its row in the report.
-        self._tried: Candidate | None = None
-        self._change = ParameterChange()
-        self._trials = self._in_vain = 0
-        self._needs = _STEPS
-        self._done = not enabled() or phased_loops()
+        self._on_trial = False
+        self._search = self._trials(dict(settings))
+        _, self._needs = next(self._search)
+        if not enabled() or phased_loops():
+            self._needs = math.inf
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -78,15 +78,23 @@ class Autopilot(Generic[T]):
         return len(self._loader)
 
     def __iter__(self) -> Iterator[T]:
-        if not self._done:
-            self._decide()
+        handle = handle_of(self._loader)
+        if handle is not None and handle.steps >= self._needs:
+            try:
+                wanted = self._search.send(report_of_loop(handle))
+            except Exception as error:  # the loop goes on as it is
+                let_through(error)
+                self._needs, self._on_trial = math.inf, False
+                self._say(f"nothing more is tried ({typed_error_line(error)})")
+            else:
+                try:
+                    self._use(*wanted)
+                except Exception as error:
+                    self._put_back(error, f"{object_name(self._make)} failed")
         try:
             return iter(self._loader)
         except Exception as error:
-            let_through(error)
-            if self._tried is None:
-                raise
-            self._put_back(f"its loop did not begin ({typed_error_line(error)})")
+            self._put_back(error, "its loop did not begin")
         return iter(self._loader)
 
     def report(self, epoch: int | None = None) -> Report:
@@ -98,106 +106,83 @@ class Autopilot(Generic[T]):
 
     # --- between two epochs ---
 
-    def _decide(self) -> None:
-        """Judge the settings of the last epochs, and choose those of the next one."""
-        handle = handle_of(self._loader)
-        if handle is None or handle.steps < self._needs:
-            return
-        try:
-            report = report_of_loop(handle)
-            self._judge(Measured(_whole_step(report), 0.0, report))
-            wanted = self._settings if self._tried else self._proposed()
-        except Exception as error:  # the loop goes on as it is
-            let_through(error)
-            self._done, self._tried = True, None
-            self._say(f"nothing more is tried ({typed_error_line(error)})")
-            return
-        try:
-            self._use(wanted)
-        except Exception as error:
-            let_through(error)
-            if self._tried is None:
-                raise
-            self._put_back(f"{object_name(self._make)} failed ({typed_error_line(error)})")
+    def _trials(self, start: Changes) -> Generator[tuple[Changes, float], Report, None]:
+        """Yields settings to use, and after how many steps to go on with the report of the loops over them.
 
-    def _judge(self, measured: Measured) -> None:
-        """Ends the trial that runs, unless more steps may show that it is faster."""
-        if self._best is None:
-            self._best = Trial(self._settings, {}, {}, Candidate({}), measured)
-        if self._tried is None:
-            return
-        best, change = self._best, self._change
-        step = Comparison([_report_of(best.measured)], [_report_of(measured)]).step
-        change.before_step_s, change.after_step_s = best.step_s, measured.step_s
-        change.low, change.high = step.low, step.high
-        seems_faster = step.ratio < 1 and measured.step_s < best.step_s
-        if seems_faster and not step.changed and self._needs == _STEPS:
-            self._needs = _UNCLEAR * _STEPS
-            return
-        self._proposals.learn(self._tried, measured)
-        took = f"{_ms(best.step_s)} -> {_ms(measured.step_s)} a step"
-        if seems_faster and step.changed:
-            self._best = Trial(self._settings, self._tried.changes, {}, self._tried, measured)
-            self._end_trial("kept", took)
-        else:
-            self._end_trial("put_back", f"{took}, which may be chance" if seems_faster else took)
+        Settings on trial may be answered with an _UnusableError in place of the report.
+        """
+        best = Trial(start, {}, {}, Candidate({}), _measured((yield start, _STEPS)))
+        proposals = Proposals(start.__contains__, _cost, _MIN_GAIN)
+        proposals.tried = [start]
+        in_vain = 0
+        for _ in range(_MAX_TRIALS):
+            report = best.measured.report
+            assert report is not None
+            may_gain = report.profile.sink.compute_s < (1 - _MIN_GAIN) * best.step_s
+            found = proposals.next(best) if may_gain and in_vain < _MAX_IN_VAIN else None
+            if found is None:
+                break
+            settings = {**best.settings, **found.changes}
+            proposals.tried.append(settings)
+            change = self._begin_trial(best, found)
+            try:
+                now = Trial(settings, found.changes, {}, found, _measured((yield settings, _STEPS)))
+                kept, says = _judged(best, now, change)
+                if kept is None:
+                    now.measured = _measured((yield settings, _UNCLEAR * _STEPS))
+                    kept, says = _judged(best, now, change)
+            except _UnusableError as error:
+                self._end_trial(change, False, str(error))
+                in_vain += 1
+                yield best.settings, _STEPS
+                continue
+            proposals.learn(found, now.measured)
+            self._end_trial(change, bool(kept), says)
+            best, in_vain = (now, 0) if kept else (best, in_vain + 1)
+        yield best.settings, math.inf
 
-    def _proposed(self) -> Changes:
-        """The settings to try in the next epoch; the best ones if nothing is worth a trial."""
-        assert self._best is not None
-        best = self._best
-        report = _report_of(best.measured)
-        exposed = 1 - report.profile.sink.compute_s / best.step_s if best.step_s > 0 else 0.0
-        if exposed > _MIN_GAIN and self._trials < _MAX_TRIALS and self._in_vain < _MAX_IN_VAIN:
-            self._tried = self._proposals.next(best)
-        if self._tried is None:
-            self._done = True
-            return best.settings
-        self._trials += 1
-        self._needs = _STEPS
-        changes = self._tried.changes
-        wanted = {**best.settings, **changes}
-        self._proposals.tried.append(wanted)
+    def _begin_trial(self, best: Trial, found: Candidate) -> ParameterChange:
         handle = handle_of(self._loader)
         assert handle is not None
-        self._change = ParameterChange(
+        change = ParameterChange(
             loader=handle.name,
             step=handle.steps,
-            parameter=", ".join(changes),
-            from_value=", ".join(str(best.settings[name]) for name in changes),
-            to_value=", ".join(map(str, changes.values())),
-            predicted_step_s=self._tried.predicted_s,
+            parameter=", ".join(found.changes),
+            from_value=", ".join(str(best.settings[name]) for name in found.changes),
+            to_value=", ".join(map(str, found.changes.values())),
+            predicted_step_s=found.predicted_s,
             outcome="tried",
         )
-        autopilot_record.add(handle.session, self._change)
-        return wanted
+        autopilot_record.add(handle.session, change)
+        self._on_trial = True
+        return change
 
-    def _put_back(self, why: str) -> None:
-        """The trial's settings do not work, so the loader is made with the best ones again."""
-        assert self._best is not None
-        self._end_trial("put_back", why)
-        self._use(self._best.settings)
-
-    def _end_trial(self, outcome: str, why: str) -> None:
-        change = self._change
-        change.outcome, change.says = outcome, why
-        self._in_vain = 0 if outcome == "kept" else self._in_vain + 1
-        self._tried = None
-        predicted = f", predicted {_ms(change.predicted_step_s)}" if change.predicted_step_s else ""
-        said = "kept" if outcome == "kept" else "put back"
-        self._say(f"{change.parameter} {change.from_value} -> {change.to_value} {said}: {why}{predicted}")
+    def _end_trial(self, change: ParameterChange, kept: bool, why: str) -> None:
+        self._on_trial = False
+        change.outcome, change.says = "kept" if kept else "put_back", why
+        predicted = f", predicted {seconds(change.predicted_step_s)}" if change.predicted_step_s else ""
+        said = f"{change.parameter} {change.from_value} -> {change.to_value} {'kept' if kept else 'put back'}"
+        self._say(f"{said}: {why}{predicted}")
         handle = handle_of(self._loader)
         if handle is not None:
             autopilot_record.save(handle.session)
 
-    def _use(self, settings: Changes) -> None:
+    def _put_back(self, error: Exception, problem: str) -> None:
+        """The best settings again, if others are on trial; else raises the error, which is being handled."""
+        let_through(error)
+        if not self._on_trial:
+            raise error
+        why = f"{problem} ({typed_error_line(error)})"
+        self._use(*self._search.throw(_UnusableError(why)))
+
+    def _use(self, settings: Changes, needs: float) -> None:
         """Makes the loader of these settings, unless it is the current one."""
-        if settings == self._settings:
-            return
-        earlier, self._loader = handle_of(self._loader), self._recorded(settings)
-        self._settings = settings
-        if earlier is not None:
-            earlier.note("superseded", "yes")  # a run's report is of the last one
+        if settings != self._settings:
+            earlier, self._loader = handle_of(self._loader), self._recorded(settings)
+            self._settings = settings
+            if earlier is not None:
+                earlier.note("superseded", "yes")  # a run's report is of the last one
+        self._needs = needs
 
     def _recorded(self, settings: Changes) -> Any:
         made = self._make(**settings)
@@ -212,9 +197,16 @@ class Autopilot(Generic[T]):
             say(f"autopilot: {unnumbered(handle.name)}: {what}")
 
 
-def _report_of(measured: Measured) -> Report:
-    assert measured.report is not None
-    return measured.report
+def _judged(best: Trial, now: Trial, change: ParameterChange) -> tuple[bool | None, str]:
+    """Whether the steps are shorter than the best ones, and why; None: more steps may show it."""
+    before, after = ([one.measured.report] if one.measured.report else [] for one in (best, now))
+    step = Comparison(before, after).step
+    change.before_step_s, change.after_step_s = best.step_s, now.step_s
+    change.low, change.high = step.low, step.high
+    took = f"{seconds(best.step_s)} -> {seconds(now.step_s)} a step"
+    if step.ratio >= 1 or now.step_s >= best.step_s:
+        return False, took
+    return (True, took) if step.changed else (None, f"{took}, which may be chance")
 
 
 def _loop_start(report: Report) -> tuple[float, int]:
@@ -225,40 +217,37 @@ def _loop_start(report: Report) -> tuple[float, int]:
     return start_s, max(1, profile.sink.steps // loops)
 
 
-def _whole_step(report: Report) -> float:
-    """Seconds a step, with its part of what the beginning of a loop costs."""
+def _measured(report: Report) -> Measured:
+    """Steps with their part of what the beginning of a loop costs."""
     start_s, steps = _loop_start(report)
-    return report.profile.sink.step_s + start_s / steps
-
-
-def _ms(time_s: float) -> str:
-    return f"{time_s * 1e3:.4g} ms"
+    return Measured(report.profile.sink.step_s + start_s / steps, 0.0, report)
 
 
 def _cost(report: Report, changes: Changes) -> float:
     """Seconds a step that more worker processes take to start; infinite if memory or cores do not suffice."""
     profile = report.profile
-    model = profile.model
-    if model is None:
+    if profile.model is None:
         return 0.0
-    sets = {one.sets: one for one in model.parameters}
-    now, then = _workers(sets, {}), _workers(sets, changes)
-    workers, more = now[0], then[0] - now[0]
-    if workers and all(stage.runs_in != "process" for stage in model.stages):
+    sets = {one.sets: one for one in profile.model.parameters}
+    workers, window, wanted, longer = (
+        int((now.get(sets[kind].name, sets[kind].value) or least) if kind in sets else least)
+        for now in ({}, changes)
+        for kind, least in (("workers", 0), ("window", 2))
+    )
+    if workers and all(stage.runs_in != "process" for stage in profile.model.stages):
         return 0.0  # threads
+    more, batches = wanted - workers, wanted * longer - workers * window
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
-    if more > 0 and ranks > 1 and then[0] > max(1, len(os.sched_getaffinity(0)) // ranks):
+    if more > 0 and ranks > 1 and wanted > max(1, len(os.sched_getaffinity(0)) // ranks):
         return math.inf
-    batches, size = then[0] * then[1] - now[0] * now[1], profile.sink.batch_bytes
-    free = _free_shared_memory()
+    free, size = _free_shared_memory(), profile.sink.batch_bytes
     if batches > 0 and (batches * size > _OF_MEMORY * free if size else free < _UNKNOWN_BATCHES):
         return math.inf
-    host = profile.host
-    memory = math.inf if host.available_memory is None else host.available_memory
-    if more > 0 and more * (host.memory or 0) / (workers + 1) > _OF_MEMORY * memory:
+    memory = profile.host.available_memory
+    needs = more * (profile.host.memory or 0) / (workers + 1)
+    if more > 0 and memory is not None and needs > _OF_MEMORY * memory:
         return math.inf
-    keeps = sets.get("keeps_workers")
-    if more <= 0 or (keeps is not None and keeps.value):
+    if more <= 0 or ("keeps_workers" in sets and sets["keeps_workers"].value):
         return 0.0
     start_s, steps = _loop_start(report)
     return float(more * (start_s / workers if workers else _WORKER_STARTS_S) / steps)
@@ -270,13 +259,6 @@ def _free_shared_memory() -> float:
     except OSError:
         return math.inf
     return float(found.f_bavail * found.f_frsize)
-
-
-def _workers(sets: dict[str, LoaderParameter], changes: Changes) -> tuple[int, int]:
-    """Workers, and the window of each, once ``changes`` are made."""
-    found = [sets.get("workers"), sets.get("window")]
-    values = [0 if one is None else int(changes.get(one.name, one.value) or 0) for one in found]
-    return values[0], values[1] or 2
 
 
 def autopilot(make: Callable[..., Iterable[T]], /, **settings: Any) -> Autopilot[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,8 +64,6 @@ class Comparison(HasPage):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        import json
-
         document: dict[str, Any] = json.loads(self._compared.json(-1))
         return document
 
@@ -129,16 +128,12 @@ class Comparison(HasPage):
         return self._html()
 
     def _html(self, whole_page: bool = True) -> str:
-        import json
-
         from headrace.pages import render
 
         return render("comparison", whole_page, page=json.loads(self._compared.page()))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data."""
-        import json
-
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 

@@ -156,22 +156,20 @@ class Job:
 
         Columns ``without, step_s, speedup``; best first, after the row of all imbalances.
         """
-        rows = [("any imbalance", self.what_if())]
+        rows = [{"without": "any imbalance", **self.what_if()}]
         if self._waits:
-            rows.append(("waits for the input", self.what_if(without_input=True)))
+            rows.append({"without": "waits for the input", **self.what_if(without_input=True)})
         parts = []
-        for by, words in (("stage", "stage"), ("dp_rank", "data-parallel rank"), ("optype", "")):
+        for by, words in (("stage", "stage "), ("dp_rank", "data-parallel rank "), ("optype", "")):
             values = self._values(by)  # type: ignore[arg-type]
             if by != "optype" and len(values) < 2:
                 continue
             for value in values:
                 change = self.what_if(**{f"without_{by}": value})  # type: ignore[arg-type]
                 if change["speedup"] >= _MIN_SPEEDUP:
-                    parts.append((f"the imbalance of {words} {value}".replace("  ", " "), change))
-        rows += sorted(parts, key=lambda row: -row[1]["speedup"])
-        columns: list[Any] = [("without", [name for name, _ in rows])]
-        columns += [(name, [change[name] for _, change in rows]) for name in ("step_s", "speedup")]
-        return Table(_core.Columns.of(columns, []))
+                    parts.append({"without": f"the imbalance of {words}{value}", **change})
+        rows += sorted(parts, key=lambda row: -row["speedup"])  # type: ignore[operator]
+        return Table.of_rows(["without", "step_s", "speedup"], rows)
 
     def _share(self, chosen: dict[str, Any]) -> dict[str, float | None]:
         """`without_s`, `only_s`: mean step with the chosen even, with only these as recorded; `gone`,

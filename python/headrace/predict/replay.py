@@ -9,7 +9,7 @@ from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.wrap import bare
 from headrace.pipeline._stages import whole
-from headrace.record.cached_batches import CachedBatches, MeasuredStep, Rounds, random_state_kept
+from headrace.record.cached_batches import CachedBatches, Rounds, random_state_kept
 
 
 def ceiling(
@@ -35,17 +35,6 @@ def ceiling(
     Raises UsageError for wrong arguments, Error if the loader yields no batch or one that cannot be copied,
     and what the loader and the step raise.
     """
-    return measured_ceiling(loader, step, batches, max_bytes, seconds).step_s
-
-
-def measured_ceiling(
-    loader: Any,
-    step: Callable[[Any], Any],
-    batches: int = 8,
-    max_bytes: int = 256 << 20,
-    seconds: float = 5.0,
-) -> MeasuredStep:
-    """The same, with its standard error."""
     if not callable(step):
         raise UsageError(f"step is a function of one batch, not {type(step).__name__}")
     whole(batches, "batches")
@@ -61,7 +50,7 @@ def measured_ceiling(
         while True:
             step(cached.next())
             if rounds.stepped():
-                return rounds.result()
+                return rounds.result().step_s
 
 
 def _take(source: Any, cached: CachedBatches, loader: Any) -> None:

@@ -7,7 +7,7 @@ import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from headrace import _core
 from headrace.common.plain import error_line
@@ -95,16 +95,14 @@ class Trial:
         return ", ".join(f"{name} {self.before.get(name)} -> {value}" for name, value in self.changes.items())
 
 
-class Measure(Protocol):
-    """Runs the loop with these parameters in place of the start's, for ``limit_s`` seconds at most."""
-
-    def __call__(self, settings: Changes, limit_s: float) -> Measured: ...
+#: Runs the loop with these parameters in place of the start's, for so many seconds at most.
+Measure = Callable[[Changes, float], Measured]
 
 
 @dataclass
 class Outcome:
-    trials: list[Trial] = field(default_factory=list)
-    best: Trial | None = None
+    trials: list[Trial]
+    best: Trial
     #: Why the search ended.
     reason: str = ""
     #: Trials that raised, a sentence each.
@@ -206,30 +204,24 @@ class Search:
         self._began = _core.now_s()
         self._proposals = Proposals(tunable)
         self._longest_s = 0.0
-        self.outcome = Outcome()
 
     def run(self) -> Outcome:
         """Raises what the measurement of the start raises; a trial that fails later is left out. Raises
         BudgetError if there is no time to try anything."""
-        outcome = self.outcome
         self._progress("start")
-        outcome.trials.append(Trial({}, {}, {}, Candidate({}), self._timed({}, max(self._budget_s / 3, 1))))
-        outcome.best = outcome.start
-        outcome.reason = self._try_candidates()
-        if outcome.best is not outcome.start:
-            self._compare_again()
-        else:
-            outcome.start_s = outcome.best_s = outcome.start.step_s
+        start = Trial({}, {}, {}, Candidate({}), self._timed({}, max(self._budget_s / 3, 1)))
+        outcome = Outcome([start], start, start_s=start.step_s, best_s=start.step_s)
+        outcome.reason = self._try_candidates(outcome)
+        if outcome.best is not start:
+            self._compare_again(outcome)
         return outcome
 
-    def _try_candidates(self) -> str:
-        outcome = self.outcome
+    def _try_candidates(self, outcome: Outcome) -> str:
         while True:
             best = outcome.best
-            assert best is not None
             found = self._proposals.next(best)
             if found is None:
-                return self._no_further(best)
+                return _no_further(outcome)
             if self._left_s() < _WITH_COMPARISON * self._longest_s:
                 if len(self._proposals.tried) == 1:
                     raise BudgetError(self._longest_s, best.step_s)
@@ -242,7 +234,7 @@ class Search:
             try:
                 measured = self._quieter(best, settings)
             except (Exception, SystemExit) as error:
-                self._failed(_in_words(found.changes), error)
+                self._failed(outcome, _in_words(found.changes), error)
                 continue
             trial = Trial(settings, found.changes, before, found, measured)
             outcome.trials.append(trial)
@@ -250,60 +242,43 @@ class Search:
             if measured.step_s < best.step_s * (1 - noise_of(best.measured, measured)):
                 outcome.best = trial
 
-    def _no_further(self, best: Trial) -> str:
-        noise = noise_of(best.measured)
-        reason = f"no further change is predicted to gain more than the noise ({100 * noise:.0f} %)"
-        hidden = [each for each in self.outcome.trials if each.step_s < best.step_s * (1 - MIN_GAIN)]
-        if hidden:
-            fastest = min(hidden, key=lambda each: each.step_s)
-            gain, noise = 1 - fastest.step_s / best.step_s, noise_of(best.measured, fastest.measured)
-            reason += f"; {fastest.in_words} gained {100 * gain:.0f} %, its noise is {100 * noise:.0f} %"
-        return reason
-
-    def _failed(self, what: str, error: BaseException) -> None:
+    def _failed(self, outcome: Outcome, what: str, error: BaseException) -> None:
         """An `exit()` of a trial is its failure, too."""
         said = str(error).strip().splitlines() if isinstance(error, Exception) else []
-        self.outcome.failures.append(f"{what} failed: {error_line(said[-1] if said else repr(error))}")
-        self._progress(self.outcome.failures[-1])
+        outcome.failures.append(f"{what} failed: {error_line(said[-1] if said else repr(error))}")
+        self._progress(outcome.failures[-1])
 
     # --- the end ---
 
-    def _compare_again(self) -> None:
+    def _compare_again(self, outcome: Outcome) -> None:
         """Start and winner in turn; the start stays where the winner is not faster again."""
-        outcome = self.outcome
-        best = outcome.best
-        assert best is not None
-        steps: dict[int, list[Measured]] = {0: [], 1: []}
-        for _ in range(2):
-            for side, trial in enumerate((outcome.start, best)):
-                if steps[0] and steps[1] and self._left_s() < self._longest_s:
-                    break
-                what = "start again" if side == 0 else "winner again"
-                self._progress(what)
-                try:
-                    measured = self._timed(trial.settings, self._hopeless_s)
-                except (Exception, SystemExit) as error:
-                    self._failed(what, error)
-                    continue
-                steps[side].append(measured)
-                repeated = Trial(trial.settings, {}, {}, Candidate({}), measured, repeats=True)
-                outcome.trials.append(repeated)
-        if not (steps[0] and steps[1]):
+        start, best = outcome.start, outcome.best
+        steps: dict[str, list[Measured]] = {"start": [], "winner": []}
+        for what, trial in (("start", start), ("winner", best)) * 2:
+            if all(steps.values()) and self._left_s() < self._longest_s:
+                break
+            self._progress(f"{what} again")
+            try:
+                measured = self._timed(trial.settings, self._hopeless_s)
+            except (Exception, SystemExit) as error:
+                self._failed(outcome, f"{what} again", error)
+                continue
+            steps[what].append(measured)
+            outcome.trials.append(Trial(trial.settings, {}, {}, Candidate({}), measured, repeats=True))
+        outcome.best = start
+        if not all(steps.values()):
             outcome.reason = "start and winner could not be measured again"
-            outcome.best = outcome.start
-            outcome.start_s = outcome.best_s = outcome.start.step_s
             return
-        outcome.start_s, outcome.best_s = (
-            statistics.fmean(each.step_s for each in steps[side]) for side in (0, 1)
+        start_s, best_s = (statistics.fmean(each.step_s for each in side) for side in steps.values())
+        noise = noise_of(*steps["start"], *steps["winner"])
+        outcome.start_s = outcome.best_s = start_s
+        if best_s < start_s * (1 - noise):
+            outcome.best, outcome.best_s = best, best_s
+            return
+        outcome.reason = (
+            "measured again, the winner was not faster than the start by more than the noise "
+            f"({100 * noise:.0f} %)"
         )
-        noise = noise_of(*steps[0], *steps[1])
-        if outcome.best_s >= outcome.start_s * (1 - noise):
-            outcome.reason = (
-                "measured again, the winner was not faster than the start by more than the noise "
-                f"({100 * noise:.0f} %)"
-            )
-            outcome.best = outcome.start
-            outcome.best_s = outcome.start_s
 
     def _quieter(self, best: Trial, settings: Changes) -> Measured:
         """Measured a second time where noise hides a gain; of the two, the one with the smaller error."""
@@ -327,6 +302,19 @@ class Search:
 
     def _left_s(self) -> float:
         return self._budget_s - (_core.now_s() - self._began)
+
+
+def _no_further(outcome: Outcome) -> str:
+    best = outcome.best
+    reason = (
+        f"no further change is predicted to gain more than the noise ({100 * noise_of(best.measured):.0f} %)"
+    )
+    hidden = [each for each in outcome.trials if each.step_s < best.step_s * (1 - MIN_GAIN)]
+    if hidden:
+        fastest = min(hidden, key=lambda each: each.step_s)
+        gain, noise = 1 - fastest.step_s / best.step_s, noise_of(best.measured, fastest.measured)
+        reason += f"; {fastest.in_words} gained {100 * gain:.0f} %, its noise is {100 * noise:.0f} %"
+    return reason
 
 
 def noise_of(*measured: Measured) -> float:

@@ -45,7 +45,6 @@ class Tuned(HasPage):
 
         Empty if no change was worth a trial.
         """
-        assert self._outcome.best is not None
         report = self._outcome.start.measured.report
         names = dict.fromkeys(name for trial in self._outcome.trials for name in trial.settings)
         found = {name: self._outcome.best.settings.get(name, value_of(report, name)) for name in names}
@@ -54,13 +53,11 @@ class Tuned(HasPage):
     @property
     def changed(self) -> dict[str, Any]:
         """The parameters of `best` that differ from the start."""
-        assert self._outcome.best is not None
         return dict(self._outcome.best.settings)
 
     @property
     def report(self) -> Report:
         """The report of the best parameters' own trial. Raises Error if it could not be recorded."""
-        assert self._outcome.best is not None
         report = self._outcome.best.measured.report
         if report is None:
             raise Error("the best trial left no report")
@@ -84,24 +81,31 @@ class Tuned(HasPage):
     @property
     def trials(self) -> Table:
         """A row for each measurement, in their order: what was changed, predicted and measured."""
-        trials = self._outcome.trials
-        expected = [trial.expected for trial in trials]
-        columns: list[tuple[str, list[int] | list[float] | list[str]]] = [
-            ("trial", list(range(len(trials)))),
-            ("parameter", [_label(self._outcome, trial) for trial in trials]),
-            ("settings", [assignments(trial.settings) for trial in trials]),
-            ("predicted_step_s", [_number(each.predicted_s) for each in expected]),
-            ("low_s", [_number(each.low_s) for each in expected]),
-            ("high_s", [_number(each.high_s) for each in expected]),
-            ("measured_step_s", [trial.step_s for trial in trials]),
-            ("error_s", [trial.measured.error_s for trial in trials]),
+        names = ["trial", "parameter", "settings", "predicted_step_s", "low_s", "high_s", "measured_step_s"]
+        notes = [*self._outcome.failures, f"ended: {self.reason}"]
+        return Table.of_rows([*names, "error_s"], self._rows(), notes)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "trial": number,
+                "parameter": _label(trial),
+                "settings": assignments(trial.settings),
+                "predicted_step_s": trial.expected.predicted_s,
+                "low_s": trial.expected.low_s,
+                "high_s": trial.expected.high_s,
+                "measured_step_s": trial.step_s,
+                "error_s": trial.measured.error_s,
+            }
+            for number, trial in enumerate(self._outcome.trials)
         ]
-        return Table(_core.Columns.of(columns, [*self._outcome.failures, f"ended: {self.reason}"]))
 
     def to_text(self, width: int = 100) -> str:
         """For people, no line wider than ``width`` columns."""
         record = self._record()
-        return f"{record.headline}\n{record.about}\n\n{self._shown().to_text(width)}\n"
+        names = ("parameter", "predicted_step_s", "low_s", "high_s", "measured_step_s")
+        shown = Table.of_rows(names, self._rows(), self.trials.notes)
+        return f"{record.headline}\n{record.about}\n\n{shown.to_text(width)}\n"
 
     def _page(self) -> str:
         """A chart of predicted against measured steps."""
@@ -113,8 +117,6 @@ class Tuned(HasPage):
             file.write(self._record(of).to_json() + "\n")
 
     def _record(self, of: str = "") -> TuningRecord:
-        columns = self.trials.to_dict()
-        trials = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return TuningRecord(
             {
                 "of": of,
@@ -122,7 +124,7 @@ class Tuned(HasPage):
                 "start_step_s": self.start_step_s,
                 "best_step_s": self.best_step_s,
                 "took_s": self._took_s,
-                "trials": trials,
+                "trials": self._rows(),
                 "notes": list(self.trials.notes),
                 **self._curve(),
             }
@@ -139,12 +141,6 @@ class Tuned(HasPage):
         ]
         return {"curve": (parameter, now, points), "measured": measured if points else []}
 
-    def _shown(self) -> Table:
-        """The columns for people."""
-        columns = self.trials.to_dict()
-        names = ("parameter", "predicted_step_s", "low_s", "high_s", "measured_step_s")
-        return Table(_core.Columns.of([(name, columns[name]) for name in names], self.trials.notes))
-
     def __str__(self) -> str:
         return self.to_text()
 
@@ -153,14 +149,10 @@ class Tuned(HasPage):
         return f"<headrace.Tuned {said}: {seconds(self.start_step_s)} -> {seconds(self.best_step_s)} a step>"
 
 
-def _label(outcome: Outcome, trial: Trial) -> str:
+def _label(trial: Trial) -> str:
     if not trial.repeats:
         return trial.in_words or "start"
     return f"{'winner' if trial.settings else 'start'}, again"
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
 
 
 def tune(
@@ -239,8 +231,9 @@ class _Trials:
         self._makes_pipelines = isinstance(loader, Pipeline)
         loader = wrap(loader, name="tuned")
         for name, value in settings.items():
-            if name not in taken:
-                set_live(loader, name, value)
+            if name not in taken:  # `decode.workers` or `decode.capacity` of a Pipeline
+                operator, _, what = name.rpartition(".")
+                getattr(loader, f"set_{what}")(operator, value)
         return loader
 
     def _times(self, loader: Any, limit_s: float) -> Iterator[float]:
@@ -265,15 +258,6 @@ class _Trials:
             if last is None:
                 raise Error(f"{type(loader).__name__} yields no batch, so there is nothing to tune")
             given += 1  # an epoch of one batch ends, too
-
-
-def set_live(pipeline: Any, parameter: str, value: Any) -> None:
-    """Set ``decode.workers`` or ``decode.capacity`` of a `Pipeline`."""
-    operator, _, what = parameter.rpartition(".")
-    if what == "workers":
-        pipeline.set_workers(operator, value)
-    else:
-        pipeline.set_capacity(operator, value)
 
 
 def _takes(function: Callable[..., Any], parameter: str) -> bool:

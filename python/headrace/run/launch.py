@@ -16,9 +16,8 @@ from headrace.errors import UsageError
 from headrace.record.hooks import CEILING, FOUND
 from headrace.record.session import enabled
 from headrace.run.child import end_as, ending, run_child
-from headrace.run.environment import recording_environment, records_already
+from headrace.run.environment import python_command, recording_environment, records_already
 from headrace.run.folder import RunFolder, choose_run_folder
-from headrace.run.interpreter import python_command
 from headrace.run.summary import print_summary, show_page
 from headrace.watch.watching import WATCH
 

@@ -16,9 +16,8 @@ from headrace.record.hooks import TRIAL
 from headrace.record.trial import MIN_STEPS, same_name
 from headrace.results.report import Report
 from headrace.run.child import ending
-from headrace.run.environment import recording_environment
+from headrace.run.environment import python_command, recording_environment
 from headrace.run.folder import choose_run_folder
-from headrace.run.interpreter import python_command
 from headrace.run.scratch import TrialPlace, WorkingFolder
 from headrace.run.summary import recorded_loaders
 from headrace.run.supervisor import Supervised

@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.folder_files import replace_file
@@ -208,23 +208,22 @@ def as_typed(path: str) -> str:
 
 
 def _text(report: Report) -> str:
-    color = _terminal_columns(sys.stderr) is not None and "NO_COLOR" not in os.environ
-    text = report.to_text(width=_columns(), color=color)
-    return text if text.endswith("\n") else text + "\n"
+    color = _terminal_columns() is not None and "NO_COLOR" not in os.environ
+    return report.to_text(width=_columns(), color=color).rstrip("\n") + "\n"
 
 
 def _columns() -> int:
-    return min(_terminal_columns(sys.stderr) or 100, 120)
+    return min(_terminal_columns() or 100, 120)
 
 
-def _terminal_columns(stream: TextIO | None) -> int | None:
-    """Width of the terminal that ``stream`` goes to; None if it is not a terminal."""
+def _terminal_columns() -> int | None:
+    """Width of the terminal that stderr goes to; None if it is not one, or closed."""
     try:
-        if stream is None or not stream.isatty():
-            return None
-        return max(40, os.get_terminal_size(stream.fileno()).columns or 100)
-    except (OSError, ValueError):
-        return None
+        if sys.stderr.isatty():
+            return max(40, os.get_terminal_size(sys.stderr.fileno()).columns or 100)
+    except (OSError, ValueError, AttributeError):
+        pass
+    return None
 
 
 def show_page(report: Report, folder: str) -> None:

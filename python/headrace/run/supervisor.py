@@ -14,8 +14,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
 
 from headrace.common.owned_folder import remove_tree
 from headrace.common.process_control import adopt_orphans, die_by, die_with, signal_descendants
@@ -27,6 +29,8 @@ _TO_KILL_S = 5.0
 _WATCHED = {signal.SIGCHLD, signal.SIGTERM}
 #: Signals that Python ignores and that a script expects with their default action.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+#: Signals that end the command above, after it has removed what it made.
+_STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Supervised:
@@ -158,3 +162,35 @@ def _until_all_ended(script: int) -> int:
                 kill_at = time.monotonic() + _TO_STOP_S
             else:
                 kill_at = time.monotonic()
+
+
+class _Stopped(BaseException):
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Such a signal leaves what is inside by an exception; then this process ends by the signal.
+
+    A signal that was ignored before (`nohup`) stays ignored.
+    """
+    before: dict[signal.Signals, Any] = {each: signal.getsignal(each) for each in _STOPS}
+
+    def stop(number: int, _: FrameType | None) -> None:
+        for each in _STOPS:
+            signal.signal(each, signal.SIG_IGN)  # nothing interrupts the removal
+        raise _Stopped(number)
+
+    for each, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(each, stop)
+    try:
+        yield
+    except _Stopped as stopped:
+        die_by(stopped.number)
+        raise
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,16 @@ class Table:
 
     def __init__(self, columns: _core.Columns) -> None:
         self._columns = columns
+
+    @classmethod
+    def of_rows(
+        cls, names: Iterable[str], rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()
+    ) -> Table:
+        """The columns ``names`` of ``rows``; a number that a row does not have, or has as None, is NaN."""
+        columns = [
+            (name, [math.nan if row.get(name) is None else row[name] for row in rows]) for name in names
+        ]
+        return cls(_core.Columns.of(columns, list(notes)))
 
     @property
     def columns(self) -> list[str]:

@@ -295,7 +295,7 @@ def test_without_the_parent_the_script_is_told_to_end(scripts: Any) -> None:
     ],
 )
 def test_flags_before_the_program(command: list[str], flags: list[str]) -> None:
-    from headrace.run.interpreter import interpreter_flags
+    from headrace.run.environment import interpreter_flags
 
     assert interpreter_flags(command) == flags
 

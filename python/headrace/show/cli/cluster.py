@@ -45,7 +45,7 @@ def cluster(
     """
     # Imported here, because they import multiprocessing.
     from headrace.cluster import Cluster
-    from headrace.cluster._engines import engine as open_engine
+    from headrace.cluster._reading import engine as open_engine
 
     with open_engine(engine) as executor, reading("ranks") as progress:
         loaded = Cluster.load(path, executor, cache=cache, stages=stages or None, progress=progress)

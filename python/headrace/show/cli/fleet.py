@@ -31,7 +31,7 @@ def fleet(
     PATH has the run folders of the jobs, at any depth. It may be a URL that fsspec opens.
     """
     # Imported here, because they import multiprocessing.
-    from headrace.cluster._engines import engine as open_engine
+    from headrace.cluster._reading import engine as open_engine
     from headrace.cluster.fleet import Fleet
 
     with open_engine(engine) as executor, reading("jobs") as progress:

@@ -79,7 +79,7 @@ def tune(
     from headrace.run.launch import check_script
     from headrace.run.scratch import WorkingFolder
     from headrace.run.script_trials import ScriptTrials
-    from headrace.run.stop_signals import ended_by_signals
+    from headrace.run.supervisor import ended_by_signals
 
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
