@@ -13,7 +13,6 @@
 #include "headrace/trace/event_boundaries.h"
 #include "headrace/trace/gzip_stream.h"
 #include "trace/byte_window.h"
-#include "trace/event_search.h"
 #include "trace/fixed_point.h"
 #include "trace/json_walk.h"
 

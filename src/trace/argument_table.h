@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headrace::trace {
@@ -15,7 +16,20 @@ class ArgumentTable {
   static constexpr int kUnknown = -1;
 
   /// Later entries of the same key are ignored.
-  void add(std::string_view key, int number);
+  void add(std::string_view key, int number) {
+    if (find(key) != kUnknown) return;
+    if (4 * ++used_ > slots_.size()) {
+      std::vector<Slot> old(2 * slots_.size());
+      old.swap(slots_);
+      used_ = 1;
+      for (const Slot& slot : old) {
+        if (slot.number != kUnknown) add(slot.key, slot.number);
+      }
+    }
+    std::size_t at = slot_of(key);
+    while (slots_[at].number != kUnknown) at = (at + 1) % slots_.size();
+    slots_[at] = {std::string(key), number};
+  }
 
   int find(std::string_view key) const noexcept {
     std::size_t at = slot_of(key);

@@ -22,6 +22,17 @@ std::optional<std::size_t> ArgumentColumn::find(Row row) const noexcept {
   return static_cast<std::size_t>(at - rows.begin());
 }
 
+std::optional<std::int64_t> integer_at(const ArgumentColumn* column, Row row) noexcept {
+  const auto at = column == nullptr ? std::nullopt : column->find(row);
+  return at && *at < column->integers.size() ? std::optional<std::int64_t>(column->integers[*at])
+                                             : std::nullopt;
+}
+
+std::string_view text_at(const Columns& columns, const ArgumentColumn* column, Row row) noexcept {
+  const auto at = column == nullptr ? std::nullopt : column->find(row);
+  return at && *at < column->texts.size() ? columns.names[column->texts[*at]] : std::string_view();
+}
+
 const ArgumentColumn* Columns::argument(std::string_view name) const noexcept {
   for (const ArgumentColumn& column : arguments) {
     if (column.argument.name == name) return &column;

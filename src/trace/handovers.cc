@@ -75,16 +75,16 @@ std::vector<Handover> context_handovers(const Columns& columns) {
   std::vector<Asked> asked;
   for (std::size_t i = 0; i < producers->rows.size(); ++i) {
     const Row row = producers->rows[i];
-    if (const auto type = producer_types->find(row))
-      asked.push_back({producer_types->integers[*type], producers->integers[i], columns.start_ns[row], row});
+    if (const auto type = integer_at(producer_types, row))
+      asked.push_back({*type, producers->integers[i], columns.start_ns[row], row});
   }
   std::sort(asked.begin(), asked.end());
   for (std::size_t i = 0; i < consumers->rows.size(); ++i) {
     const Row row = consumers->rows[i];
-    const auto type = consumer_types->find(row);
+    const auto type = integer_at(consumer_types, row);
     if (!type || columns.phase[row] != 'X') continue;
     // Numbers are used again: the last one that asked before.
-    const Asked last{consumer_types->integers[*type], consumers->integers[i], columns.start_ns[row], 0};
+    const Asked last{*type, consumers->integers[i], columns.start_ns[row], 0};
     const auto behind = std::lower_bound(asked.begin(), asked.end(), last);
     if (behind == asked.begin()) continue;
     const Asked& from = *std::prev(behind);

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "headrace/trace/columns.h"
@@ -30,13 +33,31 @@ class Lanes {
   }
 
   /// Forgets the lanes from `first` on: events that turned out to be none came with them.
-  void forget_from(std::uint32_t first);
+  void forget_from(std::uint32_t first) {
+    std::erase_if(known_, [&](const auto& lane) { return lane.second >= first; });
+    columns_.lanes.resize(first);
+    last_ = kNone;
+  }
 
   /// A metadata event of this lane; texts of unknown kinds are ignored.
-  void label(std::uint32_t lane, std::string_view kind, std::string_view text);
+  void label(std::uint32_t lane, std::string_view kind, std::string_view text) {
+    Lane& labelled = columns_.lanes[lane];
+    if (kind == "thread_name") labelled.thread_name = text;
+    if (kind == "process_name") labelled.process_name = text;
+    if (kind == "process_labels") labelled.process_labels = text;
+  }
 
   /// Gives process names to all lanes of their process. Once, at the end.
-  void finish();
+  void finish() {
+    std::unordered_map<std::string, std::pair<std::string, std::string>> processes;
+    for (const Lane& lane : columns_.lanes) {
+      auto& [name, labels] = processes[lane.process];
+      if (!lane.process_name.empty()) name = lane.process_name;
+      if (!lane.process_labels.empty()) labels = lane.process_labels;
+    }
+    for (Lane& lane : columns_.lanes)
+      std::tie(lane.process_name, lane.process_labels) = processes[lane.process];
+  }
 
  private:
   struct Key {
@@ -54,8 +75,22 @@ class Lanes {
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  std::uint32_t find_or_add(const Key& key);
-  std::string text_of(const TrackId& id) const;
+  std::uint32_t find_or_add(const Key& key) {
+    const auto [at, added] = known_.try_emplace(key, static_cast<std::uint32_t>(columns_.lanes.size()));
+    if (added) {
+      Lane lane;
+      lane.process = text_of(key.process);
+      lane.thread = text_of(key.thread);
+      if (!key.process.is_text) lane.pid = key.process.value;
+      if (!key.thread.is_text) lane.tid = key.thread.value;
+      columns_.lanes.push_back(std::move(lane));
+    }
+    return at->second;
+  }
+  std::string text_of(const TrackId& id) const {
+    if (!id.is_text) return std::to_string(id.value);
+    return std::string(columns_.names[static_cast<Names::Id>(id.value)]);
+  }
 
   Columns& columns_;
   std::unordered_map<Key, std::uint32_t, KeyHash> known_;

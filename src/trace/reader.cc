@@ -11,7 +11,6 @@
 #include "trace/ascend/trace_view.h"
 #include "trace/byte_window.h"
 #include "trace/document.h"
-#include "trace/event_array.h"
 #include "trace/event_parser.h"
 
 namespace headrace::trace {
@@ -123,9 +122,7 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   GzipStream inflated(source, name);
   ByteWindow window(inflated, options.window_bytes);
   EventParser parser(file.columns, file.notes, options.arguments, window.capacity() + 2);
-  EventArray events(window, parser, file.notes, options.longest_event_bytes);
-  Document document(window, events, file.notes, name);
-  document.read();
+  file.metadata = read_document(window, parser, file.notes, name, options.longest_event_bytes);
   parser.finish();
   if (const std::size_t unpaired = pair_begin_end(file.columns); unpaired > 0)
     file.notes.remarks.push_back(std::to_string(unpaired) + " events have a beginning or an end only (B, E)");
@@ -135,7 +132,6 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
     file.notes.remarks.push_back(std::to_string(asynchronous) +
                                  " asynchronous events (b, e) are not read as ranges");
   ascend::adopt_trace_view(file.columns);
-  file.metadata = std::move(document.metadata);
   file.notes.bytes = window.offset();
   file.notes.damage = inflated.damage();
   read_metadata(file);

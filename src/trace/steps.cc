@@ -26,9 +26,7 @@ std::int64_t number_of(std::string_view name) noexcept {
 }
 
 std::int64_t number_at(const Columns& columns, Row row) {
-  const ArgumentColumn* const numbers = columns.argument(kStepNumber);
-  const auto at = numbers->find(row);
-  return at ? numbers->integers[*at] : -1;
+  return integer_at(columns.argument(kStepNumber), row).value_or(-1);
 }
 
 /// Annotations that say their step's number: those of the host; where it has none, those of the device that

@@ -79,9 +79,7 @@ class StreamNumbering {
 Stream stream_of(const trace::Columns& columns, trace::Row row) {
   const trace::Lane& lane = columns.lanes[columns.lane[row]];
   Stream stream{trace::kAbsent, columns.stream[row]};
-  if (const trace::ArgumentColumn* device = columns.argument("device")) {
-    if (const auto at = device->find(row)) stream.device = device->integers[*at];
-  }
+  stream.device = integer_at(columns.argument("device"), row).value_or(trace::kAbsent);
   if (stream.device == trace::kAbsent) stream.device = lane.pid;
   if (stream.device == trace::kAbsent) stream.device = trailing_number(lane.process);
   if (stream.stream == trace::kAbsent) stream.stream = lane.tid;

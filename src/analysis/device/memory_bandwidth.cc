@@ -44,8 +44,7 @@ class CopyArguments {
       : bandwidth_(columns.argument("memory bandwidth (GB/s)")), bytes_(columns.argument("bytes")) {}
 
   std::int64_t bytes(trace::Row row) const {
-    const auto at = bytes_ == nullptr ? std::nullopt : bytes_->find(row);
-    return at ? std::clamp<std::int64_t>(bytes_->integers[*at], 0, kMaxBytes) : 0;
+    return std::clamp<std::int64_t>(integer_at(bytes_, row).value_or(0), 0, kMaxBytes);
   }
 
   /// GB/s is bytes per nanosecond. 0 if there is no figure.

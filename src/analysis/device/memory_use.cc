@@ -17,10 +17,9 @@ class IntegerArgument {
  public:
   IntegerArgument(const trace::Columns& columns, std::string_view name) : column_(columns.argument(name)) {}
   std::optional<std::int64_t> at(trace::Row row) const {
-    const auto place = column_ == nullptr ? std::nullopt : column_->find(row);
-    if (!place) return std::nullopt;
+    const auto value = integer_at(column_, row);
     constexpr std::int64_t kMax = std::int64_t{1} << 53;  // nobody has more, and sums must not overflow
-    return std::clamp(column_->integers[*place], -kMax, kMax);
+    return value ? std::optional(std::clamp(*value, -kMax, kMax)) : std::nullopt;
   }
 
  private:

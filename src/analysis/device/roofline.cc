@@ -78,11 +78,6 @@ class RankRoofline {
   }
 
  private:
-  std::string_view text(const trace::ArgumentColumn* column, Row row) const {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? columns_.names[column->texts[*at]] : std::string_view();
-  }
-
   using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
 
   /// Device time to the innermost operator with a formula around each launch; each such operator is one call.
@@ -102,7 +97,8 @@ class RankRoofline {
       (caller == trace::kNoRow ? other_ns_ : spent[caller]) += work.end_ns - work.start_ns;
     }
     for (const auto& [row, ns] : spent) {
-      const Key key{columns_.name_of(row), text(dims_, row), text(types_, row), text(concrete_, row)};
+      const Key key{columns_.name_of(row), text_at(columns_, dims_, row), text_at(columns_, types_, row),
+                    text_at(columns_, concrete_, row)};
       auto [at, is_new] = same_.try_emplace(key);
       if (is_new) {
         const auto& [name, dims, types, concrete] = key;

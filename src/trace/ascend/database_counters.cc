@@ -4,9 +4,9 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/ascend/made_up_pid.h"
+#include "trace/ascend/task_type.h"
 #include "trace/database.h"
-#include "trace/format.h"
+#include "trace/input.h"
 
 namespace headrace::trace::ascend {
 namespace {

@@ -106,10 +106,7 @@ Findings check_byte_alignment(Evidence& evidence) {
       const Row row = sizes->rows[i];
       const std::string_view name = columns.name_of(row);
       if (name != "Memcpy" && name != "Reduce_Inline") continue;
-      const auto transport = transports->find(row);
-      const auto link = links->find(row);
-      if (!transport || columns.names[transports->texts[*transport]] != "SDMA") continue;
-      if (link && columns.names[links->texts[*link]] == "ON_CHIP") continue;
+      if (text_at(columns, transports, row) != "SDMA" || text_at(columns, links, row) == "ON_CHIP") continue;
       if (sizes->integers[i] <= kLimits.aligned_bytes) continue;
       ++copies;
       unaligned += sizes->integers[i] % kLimits.aligned_bytes != 0 ? 1 : 0;

@@ -27,8 +27,7 @@ Copies longest_copies(const trace::Trace& trace) {
     if (trace.kinds[row] != trace::EventKind::memory_copy) continue;
     Copies& copies = by_name[columns.name[row]];
     copies.time_ns += columns.duration_ns[row];
-    if (const auto at = bytes == nullptr ? std::nullopt : bytes->find(row))
-      copies.bytes += bytes->integers[*at];
+    copies.bytes += integer_at(bytes, row).value_or(0);
   }
   const auto longest = std::max_element(by_name.begin(), by_name.end(), [](const auto& a, const auto& b) {
     return a.second.time_ns < b.second.time_ns;
