@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "headrace/profile/errors.h"
-#include "headrace/trace/gzip_stream.h"
+#include "headrace/trace/byte_source.h"
 
 namespace headrace::trace {
 namespace {

@@ -1,4 +1,5 @@
-// Where events begin and end in an array of JSON objects, found without parsing them: fast, and with care for damage.
+// Finds the beginnings and ends of events in an array of JSON objects without parsing them: fast, and with care
+// for damage.
 #pragma once
 
 #include <cstddef>

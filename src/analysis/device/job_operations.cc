@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "headrace/analysis/device/collectives.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/device/loader_waits.h"
 #include "job_groups.h"
 
 namespace headrace::analysis::device {
@@ -139,8 +139,8 @@ std::vector<Range> ranges_of(const trace::Trace& trace, const std::vector<std::i
   return ranges;
 }
 
-/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell them
-/// apart.
+/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell
+/// them apart.
 bool has_unnamed_chunks(const std::vector<Range>& ranges) {
   std::set<std::pair<std::int64_t, std::int32_t>> open;
   for (const Range& range : ranges) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analysis/device/callers.h"
-#include "analysis/device/names_that.h"
 
 namespace headrace::analysis {
 namespace {

@@ -1,10 +1,10 @@
-#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/ascend/profile_folder.h"
 
 #include <map>
 #include <optional>
 #include <tuple>
 
-#include "trace/ascend/task_type.h"
+#include "trace/ascend/trace_view.h"
 #include "trace/database.h"
 #include "trace/input.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headrace/trace/names.h"
-#include "trace/ascend/task_type.h"
+#include "trace/ascend/trace_view.h"
 #include "trace/database.h"
 
 namespace headrace::trace::ascend {

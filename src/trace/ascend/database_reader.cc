@@ -14,7 +14,7 @@
 #include "headrace/trace/ascend/categories.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "trace/ascend/database_facts.h"
-#include "trace/ascend/task_type.h"
+#include "trace/ascend/trace_view.h"
 #include "trace/database.h"
 #include "trace/event_rows.h"
 #include "trace/input.h"
@@ -348,8 +348,8 @@ bool is_profile(const Input& input) {
 /// `ascend_pytorch_profiler_N.db`, `ascend_mindspore_profiler_N.db`, `msprof_*.db`: one rank. Names, times in
 /// integer nanoseconds, rows, streams, connections and the two ends of the task queue are those of
 /// trace_view.json; counters are left out, and copies have a direction and bytes only where the file has
-/// MEMCPY_INFO. Memory beside the columns: the texts once, and about 50 bytes for each task with a name of its
-/// own.
+/// MEMCPY_INFO. Memory beside the columns: the texts once, and about 50 bytes for each task with a name of
+/// its own.
 std::vector<TraceFile> read_profile(Input& input, const ReadOptions& options) {
   std::vector<TraceFile> traces(1);
   traces[0].path = input.path();

@@ -8,7 +8,6 @@
 
 #include "headrace/trace/ascend/categories.h"
 #include "headrace/trace/event_kind.h"
-#include "trace/ascend/task_type.h"
 
 namespace headrace::trace::ascend {
 namespace {

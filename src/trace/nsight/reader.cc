@@ -46,7 +46,8 @@ const Value* find_id(const std::vector<std::pair<std::int64_t, Value>>& pairs, s
   return at == pairs.end() || at->first != id ? nullptr : &at->second;
 }
 
-/// PyTorch's `emit_nvtx` writes "aten::add, seq = 12, op_id = 34, sizes = [[2, 3]]": a text of its own for each call.
+/// PyTorch's `emit_nvtx` writes "aten::add, seq = 12, op_id = 34, sizes = [[2, 3]]": a text of its own for
+/// each call.
 struct RangeText {
   std::string_view name;
   std::optional<std::int64_t> sequence;
@@ -450,14 +451,14 @@ bool is_export(const Input& input) {
          std::any_of(kOtherTables.begin(), kOtherTables.end(), there);
 }
 
-/// A trace for each process that has work on a device, by device and then by process; where none has, for each
-/// process that called CUDA, else one for the whole file. Export schemas 3.4 to 3.25; a table that has no rows is
-/// not in a file.
+/// A trace for each process that has work on a device, by device and then by process; where none has, for
+/// each process that called CUDA, else one for the whole file. Export schemas 3.4 to 3.25; a table that has
+/// no rows is not in a file.
 ///
 /// Kernels, copies, fills and replays of graphs keep stream and correlation, which is one of their process's
-/// calls. Ranges of NVTX are operators where PyTorch's `emit_nvtx` wrote them, else annotations. Migrations of
-/// unified memory are on no stream. Times are nanoseconds since the session began; `base_time_ns` is its Unix
-/// time. Memory beside the columns: each name once, and 16 bytes for each row of StringIds.
+/// calls. Ranges of NVTX are operators where PyTorch's `emit_nvtx` wrote them, else annotations. Migrations
+/// of unified memory are on no stream. Times are nanoseconds since the session began; `base_time_ns` is its
+/// Unix time. Memory beside the columns: each name once, and 16 bytes for each row of StringIds.
 std::vector<TraceFile> read_export(Input& input, const ReadOptions& options) {
   return Reader(input, options).run();
 }

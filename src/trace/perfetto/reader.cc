@@ -1,4 +1,5 @@
-// Perfetto's own format (`*.pftrace`, `*.perfetto-trace`): events of tracks, as rocprofv3 and others write them.
+// Perfetto's own format (`*.pftrace`, `*.perfetto-trace`): events of tracks, as rocprofv3 and others write
+// them.
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@
 namespace headrace::trace::perfetto {
 namespace {
 
-/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than `most` bytes.
+/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than
+/// `most` bytes.
 std::optional<std::string> inflated_block(std::string_view compressed, std::size_t most) {
   if (compressed.size() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   inflate_state state;

@@ -1,4 +1,5 @@
-// The kinds of an XPlane profile's planes, lines and events, by their names, and the stats that become arguments.
+// The kinds of an XPlane profile's planes, lines and events, by their names, and the stats that become
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +80,8 @@ std::string_view argument_of(std::string_view stat) noexcept;
 /// `options` with these arguments. `of_json`: and those by which the kind of an event is known.
 ReadOptions with_arguments(ReadOptions options, bool of_json = false);
 
-/// True for the JSON that lies beside a profile (`*.trace.json.gz`), by the names of its processes: planes are
-/// processes and lines threads.
+/// True for the JSON that lies beside a profile (`*.trace.json.gz`), by the names of its processes: planes
+/// are processes and lines threads.
 bool is_trace_json(const Columns& columns) noexcept;
 
 /// Gives events the categories, streams, correlations and devices that `read_xplane` gives them; needs the

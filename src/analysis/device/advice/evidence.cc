@@ -1,15 +1,13 @@
-#include "analysis/device/advice/evidence.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
-#include "analysis/device/advice/held_up.h"
+#include "analysis/device/advice/rule.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/profile_table.h"
-#include "headrace/analysis/device/step_time.h"
+#include "headrace/analysis/device/steps.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/regular_file.h"
 #include "headrace/trace/ascend/categories.h"
@@ -129,13 +127,8 @@ const Table* Evidence::table(const std::string& name, std::string& why) {
   return at->second.table ? &*at->second.table : nullptr;
 }
 
-const std::vector<RankCommunication>& Evidence::communication() {
-  if (communication_) return *communication_;
-  communication_.emplace();
-  for (const trace::ascend::ProfileFolder& profile : profiles_) {
-    RankCommunication of{profile.rank.value_or(trace::kAbsent), trace::ascend::read_communication(profile)};
-    if (!of.communication.files.empty()) communication_->push_back(std::move(of));
-  }
+const trace::ascend::Communication& Evidence::communication() {
+  if (!communication_) communication_ = trace::ascend::read_communication(profiles_);
   return *communication_;
 }
 
