@@ -97,7 +97,6 @@ std::vector<Row> annotation_of(const trace::Trace& trace, std::span<const Work> 
 namespace {
 
 using trace::Names;
-using trace::Row;
 
 /// What ranges of one name took on the device.
 struct DeviceSide {

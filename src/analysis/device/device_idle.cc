@@ -170,6 +170,14 @@ Intervals loader_waits(const trace::Trace& trace) {
   return merged(std::move(found));
 }
 
+std::optional<Interval> unmarked_step(const trace::Trace& trace) {
+  std::optional<Interval> time = worked_time(trace);
+  if (!time || trace.device_rows.empty() || trace.clock_gap_ns != 0) return time;
+  const Intervals waits = loader_waits(trace);
+  if (!waits.empty()) time->begin_ns = std::min(time->begin_ns, waits.front().begin_ns);
+  return time;
+}
+
 namespace {
 
 using profile::IdleReason;

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/device/job_groups.h"
 #include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
-#include "job_groups.h"
 
 namespace headrace::analysis::device {
 namespace {

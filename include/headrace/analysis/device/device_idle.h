@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ std::string shown_range(std::string_view name);
 /// Their times, on the clock of the file. Empty if the loader is none of these: then the waits have to come
 /// from Headrace's own record of the run.
 Intervals loader_waits(const trace::Trace& trace);
+
+/// The time that counts as the one step of a trace that marks none: from the first wait for the input, or the
+/// first launch, to the last end of work. Nothing if there is neither.
+std::optional<Interval> unmarked_step(const trace::Trace& trace);
 
 struct DeviceIdleOptions {
   /// A gap that is shorter, before work that was launched in time, is what the device needs to get from one

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/device/advice/rule.h"
+#include "analysis/device/callers.h"
 #include "analysis/device/named_calls.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -27,12 +28,10 @@ CallSum calls_where(std::span<const trace::Trace> traces, Wanted wanted) {
   CallSum sum;
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
-    std::vector<signed char> known(columns.names.size(), -1);
+    const std::vector<bool> is_wanted = names_that(columns, wanted);
     for (Row row = 0; row < columns.size(); ++row) {
       if (columns.phase[row] != 'X' || trace::is_on_device(trace.kinds[row])) continue;
-      signed char& is = known[columns.name[row]];
-      if (is < 0) is = wanted(columns.name_of(row)) ? 1 : 0;
-      if (is == 0) continue;
+      if (!is_wanted[columns.name[row]]) continue;
       ++sum.count;
       sum.total_ns += columns.duration_ns[row];
     }
@@ -124,9 +123,6 @@ Findings check_sync_batch_norm(Evidence& evidence) {
 }
 
 namespace {
-
-using trace::EventKind;
-using trace::Row;
 
 /// Names of operators one after the other, without namespace and trailing underscore; "*" is up to
 /// `kMaxBetween` others.

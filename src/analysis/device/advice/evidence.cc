@@ -151,16 +151,14 @@ const std::optional<std::map<std::string, std::string>>& Evidence::environment()
 
 const std::optional<Evidence::Cores>& Evidence::cores() {
   if (std::exchange(cores_read_, true)) return cores_;
+  const json::json_pointer kFirst("/DeviceInfo/0");
   for (const trace::ascend::ProfileFolder& profile : profiles_) {
     for (const fs::path& run : entries(profile.path, "PROF_")) {
       for (const fs::path& device : entries(run, "device_")) {
         for (const fs::path& info : entries(device, "info.json")) {
           const json document = read_json(info);
-          const auto devices = document.is_object() ? document.find("DeviceInfo") : document.end();
-          if (!document.is_object() || devices == document.end() || !devices->is_array() || devices->empty())
-            continue;
-          const json& first = devices->front();
-          if (!first.is_object()) continue;
+          if (!document.contains(kFirst)) continue;
+          const json& first = document.at(kFirst);
           const Cores found{count_at(first, "ai_core_num"), count_at(first, "aiv_num")};
           if (found.cube > 0) cores_ = found;
         }
