@@ -8,15 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/device/cluster_database.h"
-#include "analysis/device/database_tables.h"
+#include "analysis/device/profiler_tables.h"
 #include "demand.h"
 #include "demand_rows.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/cluster.h"
-#include "headrace/analysis/device/step_time.h"
+#include "headrace/analysis/device/steps.h"
 #include "headrace/profile/errors.h"
-#include "headrace/trace/ascend/communication.h"
+#include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/csv_reader.h"
 #include "headrace/trace/trace.h"
 
@@ -49,12 +48,20 @@ void read_csv(std::string_view text) {
 void read_communication(std::string_view text) {
   analysis::device::ClusterData data;
   for (int rank = 0; rank < 3; ++rank) {
-    trace::ascend::Communication communication;
-    trace::ascend::read_communication_json(text, "input.json", communication);
-    trace::ascend::read_communication_matrix_json(text, "input.json", communication);
-    for (const auto& time : communication.times) data.operations.push_back({rank, time});
-    for (const auto& bandwidth : communication.bandwidths) data.bandwidths.push_back({rank, bandwidth});
-    for (const auto& link : communication.links) data.links.push_back({rank, link});
+    trace::ascend::Communication& into = data.communication;
+    trace::ascend::read_communication_json(text, "input.json", into);
+    trace::ascend::read_communication_matrix_json(text, "input.json", into);
+    for (auto* const read :
+         {&trace::ascend::read_cluster_communication_json, &trace::ascend::read_cluster_matrix_json}) {
+      try {
+        read(text, "input.json", into);
+      } catch (const FormatError&) {
+      }
+    }
+    for (auto& time : into.times) time.of.rank = time.of.rank < 0 ? rank : time.of.rank;
+    for (auto& bandwidth : into.bandwidths)
+      bandwidth.of.rank = bandwidth.of.rank < 0 ? rank : bandwidth.of.rank;
+    for (auto& link : into.links) link.of.rank = link.of.rank < 0 ? rank : link.of.rank;
   }
   analysis::device::cluster_tables(data);
 }

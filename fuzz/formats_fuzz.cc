@@ -7,8 +7,7 @@
 
 #include "demand.h"
 #include "demand_rows.h"
-#include "headrace/analysis/device/kernels.h"
-#include "headrace/analysis/device/step_breakdown.h"
+#include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/time_breakdown.h"
 #include "headrace/analysis/traced_input.h"
 #include "headrace/profile/errors.h"

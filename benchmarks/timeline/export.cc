@@ -13,7 +13,6 @@
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/gzip_writer.h"
 #include "headrace/trace/byte_source.h"
-#include "headrace/trace/gzip_stream.h"
 #include "scratch_file.h"
 
 namespace {

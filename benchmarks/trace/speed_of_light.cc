@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "headrace/trace/gzip_stream.h"
+#include "headrace/trace/byte_source.h"
 #include "large_trace.h"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "headrace/memory/snapshot.h"
 #include "headrace/profile/errors.h"
-#include "headrace/trace/gzip_stream.h"
+#include "headrace/trace/byte_source.h"
 #include "memory/pickle_reader.h"
 #include "memory/record_builder.h"
 

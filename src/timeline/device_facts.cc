@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "headrace/analysis/device/kernel_kind.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/timeline/json_text.h"
 #include "headrace/timeline/open_events.h"
-#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::timeline {

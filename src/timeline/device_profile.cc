@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "headrace/analysis/device/device_idle.h"
-#include "headrace/analysis/device/loader_waits.h"
 #include "headrace/timeline/clock_alignment.h"
 #include "timeline/device_facts.h"
 #include "timeline/device_steps.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headrace/timeline/json_text.h"
-#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/reader.h"
 
 namespace headrace::timeline {

@@ -10,10 +10,9 @@
 #include <span>
 
 #include "headrace/timeline/json_text.h"
+#include "headrace/trace/byte_source.h"
 #include "headrace/trace/event_boundaries.h"
-#include "headrace/trace/gzip_stream.h"
 #include "trace/byte_window.h"
-#include "trace/event_search.h"
 #include "trace/fixed_point.h"
 #include "trace/json_walk.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/device/memory_bandwidth.h"
-#include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/memory.h"
 #include "headrace/profile/errors.h"
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/gzip_writer.h"

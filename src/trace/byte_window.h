@@ -1,8 +1,11 @@
 // A part of a stream that is looked at while it moves along it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +22,8 @@ class ByteWindow {
  public:
   static constexpr std::size_t kSlack = 128;
 
-  ByteWindow(ByteSource& source, std::size_t capacity);
+  ByteWindow(ByteSource& source, std::size_t capacity)
+      : source_(source), buffer_(std::max<std::size_t>(capacity, 1) + 2 * kSlack) {}
 
   char* data() noexcept { return buffer_.data() + begin_; }
   std::string_view text() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
@@ -27,7 +31,22 @@ class ByteWindow {
   std::uint64_t offset() const noexcept { return offset_; }
 
   /// Reads until the window is full or the source has ended. Moves the text.
-  void fill();
+  void fill() {
+    if (ended_) return;
+    const std::size_t left = end_ - begin_;
+    if (begin_ != kSlack && left > 0) std::memmove(buffer_.data() + kSlack, buffer_.data() + begin_, left);
+    begin_ = kSlack;
+    end_ = kSlack + left;
+    const std::size_t limit = buffer_.size() - kSlack;
+    while (end_ < limit) {
+      const std::size_t bytes = source_.read(std::span(buffer_).subspan(end_, limit - end_));
+      if (bytes == 0) {
+        ended_ = true;
+        return;
+      }
+      end_ += bytes;
+    }
+  }
   /// True when the source has no more than what is in the window.
   bool ended() const noexcept { return ended_; }
   /// Takes `bytes` off the front.
@@ -38,7 +57,9 @@ class ByteWindow {
 
   std::size_t capacity() const noexcept { return buffer_.size() - 2 * kSlack; }
   /// Makes room for twice as much, but for no more than `most`.
-  void grow(std::size_t most);
+  void grow(std::size_t most) {
+    buffer_.resize(std::max(capacity(), std::min(2 * capacity(), most)) + 2 * kSlack);
+  }
 
  private:
   ByteSource& source_;

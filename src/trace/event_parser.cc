@@ -8,7 +8,6 @@
 
 #include "trace/byte_window.h"
 #include "trace/fixed_point.h"
-#include "trace/time_limits.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

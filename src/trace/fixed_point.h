@@ -1,10 +1,15 @@
-// Numbers as they stand in JSON, read without the detour over floating point.
+// Numbers as they stand in JSON, read without the detour over floating point, and times that no trace has.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 namespace headrace::trace {
+
+/// About the year 2096; the distance of any two times fits into 64 bits, and sums beyond could overflow.
+inline constexpr std::int64_t kFurthestNs = 4'000'000'000'000'000'000;
+/// Four months.
+inline constexpr std::int64_t kLongestNs = 10'000'000'000'000'000;
 
 enum class NumberError : std::uint8_t { none, not_a_number, out_of_range };
 

@@ -26,9 +26,7 @@ std::int64_t number_of(std::string_view name) noexcept {
 }
 
 std::int64_t number_at(const Columns& columns, Row row) {
-  const ArgumentColumn* const numbers = columns.argument(kStepNumber);
-  const auto at = numbers->find(row);
-  return at ? numbers->integers[*at] : -1;
+  return integer_at(columns.argument(kStepNumber), row).value_or(-1);
 }
 
 /// Annotations that say their step's number: those of the host; where it has none, those of the device that
@@ -50,9 +48,11 @@ std::vector<Row> numbered_rows(const Columns& columns, const std::vector<EventKi
 // --- steps of a trace in which no profiler marked them ---
 
 constexpr std::size_t kMinRanges = 3;
-/// Of the launches between the first range and the last: what holds fewer is a part of a step (an optimizer, a copy).
+/// Of the launches between the first range and the last: what holds fewer is a part of a step (an optimizer,
+/// a copy).
 constexpr double kMinLaunchShare = 0.8;
-/// Of all launches: ranges that hold less than half of them are not the loop (weights that are copied before it).
+/// Of all launches: ranges that hold less than half of them are not the loop (weights that are copied before
+/// it).
 constexpr double kMinShareOfAll = 0.5;
 
 bool is_number_digit(char c) noexcept { return c >= '0' && c <= '9'; }

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "headrace/trace/byte_source.h"
-#include "headrace/trace/gzip_stream.h"
 
 namespace headrace::timeline {
 

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "analysis/device/two_steps.h"
-#include "headrace/analysis/device/memory_bandwidth.h"
-#include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/memory.h"
 #include "headrace/profile/errors.h"
 #include "profile/scratch_folder.h"
 #include "timeline/timeline_file.h"

@@ -1,4 +1,4 @@
-#include "headrace/trace/gzip_stream.h"
+#include "headrace/trace/byte_source.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/device/scope.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/trace/byte_source.h"
 #include "headrace/trace/trace.h"
 

@@ -1,17 +1,69 @@
-// Which event of a thread runs inside which.
+// Links between events: the call that launched a piece of work, the event around another on its thread, and
+// work that one thread gives to another.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "headrace/trace/columns.h"
-#include "headrace/trace/correlation.h"
 #include "headrace/trace/event_kind.h"
-#include "headrace/trace/handovers.h"
 
 namespace headrace::trace {
+
+/// In place of a row if there is none.
+inline constexpr Row kNoRow = std::numeric_limits<Row>::max();
+
+/// Launches and what they launched, tied together by the argument `correlation` of both.
+///
+/// A launch may have many rows on the device (a graph) and a row has one launch: where several calls carry
+/// the same correlation (a runtime call and the driver's call inside it), the one that began first.
+class Correlation {
+ public:
+  Correlation() = default;
+  Correlation(const Columns& columns, const std::vector<EventKind>& kinds);
+
+  /// The call that started a device row, kNoRow for rows of the host and where the file does not have it.
+  Row launch_of(Row row) const noexcept { return launch_of_[row]; }
+
+  /// The device rows that a call started, by their start; empty for other rows.
+  std::span<const Row> started_by(Row launch) const noexcept;
+
+  /// How far the device's stamps are from the host's: negative where most work begins before its launch, and
+  /// by that much at least; positive where it begins more than ten minutes after it, and by that much at
+  /// most. 0 where both have one clock. Nanoseconds.
+  std::int64_t clock_gap_ns(const Columns& columns) const;
+
+  /// Device rows whose launch is not in the file.
+  std::size_t without_launch() const noexcept { return without_launch_; }
+
+ private:
+  Values<Row> launch_of_;
+  /// Launches that started something, ascending; `started_` from `first_[i]` to `first_[i + 1]` belongs to
+  /// the i-th.
+  std::vector<Row> launches_;
+  std::vector<std::uint32_t> first_;
+  std::vector<Row> started_;
+  std::size_t without_launch_ = 0;
+};
+
+/// `work` ran because `from`, on another thread, asked for it earlier.
+struct Handover {
+  Row work = kNoRow;
+  Row from = kNoRow;
+};
+
+/// Handovers that the file records, in no particular order; empty for most traces.
+///
+/// The two ends of a task queue (categories `enqueue` and `dequeue`) carry one `correlation_id`. Events of
+/// JAX and TensorFlow carry a type and a number (`_pt` and `_p` of what asks, `_ct` and `_c` of what does the
+/// work). Where a file has no such events, flows of category `async_npu` lead from an operator to the work on
+/// the device: then the outermost call of the runtime around that work's launch was handed over by the
+/// operator.
+std::vector<Handover> handovers_of(const Columns& columns, const std::vector<EventKind>& kinds,
+                                   const Correlation& correlation);
 
 /// Callers of the complete events on the host's lanes, from their times alone: the innermost event of the
 /// same lane that encloses an event called it. Of two with the same times, the one that stands first in the

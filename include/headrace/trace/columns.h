@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headrace/trace/names.h"
@@ -57,6 +58,9 @@ struct ArgumentColumn {
   std::optional<std::size_t> find(Row row) const noexcept;
 };
 
+/// Nothing if `column` is null, has no integers, or the event does not have the argument.
+std::optional<std::int64_t> integer_at(const ArgumentColumn* column, Row row) noexcept;
+
 /// All events that have a time stamp, in the order of the file. Arrays of one length, one entry per event:
 ///
 ///     name  category  phase  start_ns  duration_ns  lane  stream  correlation  external_id  position
@@ -97,9 +101,15 @@ struct Columns {
 
   /// The column of an argument, nullptr when it was not asked for.
   const ArgumentColumn* argument(std::string_view name) const noexcept;
+  ArgumentColumn* argument(std::string_view name) noexcept {
+    return const_cast<ArgumentColumn*>(std::as_const(*this).argument(name));
+  }
 
   /// Bytes of memory in use.
   std::size_t bytes() const noexcept;
 };
+
+/// "" if `column` is null, has no texts, or the event does not have the argument.
+std::string_view text_at(const Columns& columns, const ArgumentColumn* column, Row row) noexcept;
 
 }  // namespace headrace::trace

@@ -1,5 +1,5 @@
 // Reads the trace files of device profilers into columns: Chrome trace format (PyTorch's Kineto and others),
-// the databases of Ascend's profilers, Nsight Systems and rocprofv3, rocprofv3's JSON, XPlane, Perfetto.
+// the databases of Ascend's profilers, Nsight Systems and rocprofv3, XPlane, Perfetto.
 //
 //     const auto file = headrace::trace::read_file("rank0.json.gz");
 //     for (headrace::trace::Row row = 0; row < file.columns.size(); ++row)

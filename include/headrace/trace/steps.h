@@ -8,7 +8,6 @@
 
 #include "headrace/trace/call_stack.h"
 #include "headrace/trace/columns.h"
-#include "headrace/trace/correlation.h"
 #include "headrace/trace/event_kind.h"
 
 namespace headrace::trace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "headrace/trace/call_stack.h"
-#include "headrace/trace/correlation.h"
 #include "headrace/trace/event_kind.h"
 #include "headrace/trace/reader.h"
 #include "headrace/trace/steps.h"
@@ -38,7 +37,8 @@ struct Trace {
 /// From the first event of host or device to the last; marks and counters do not count.
 std::int64_t length_ns(const Trace& trace) noexcept;
 
-/// When the first work that is recorded was launched, or began where its launch is unknown; nothing without work.
+/// When the first work that is recorded was launched, or began where its launch is unknown; nothing without
+/// work.
 std::optional<std::int64_t> first_launch_ns(const Trace& trace) noexcept;
 
 /// The host's calls that wait for the device and end before that: they wait for work that is not in the file.
@@ -54,9 +54,9 @@ Trace load_trace(const std::string& path, const ReadOptions& options = {});
 /// say the same, they then stay in the order in which they were given.
 void arrange_by_rank(std::vector<Trace>& traces);
 
-/// Reads and resolves files in parallel: a trace for each rank of each file, arranged by rank. `ranks`: of the
-/// files in their order, whatever they say themselves, but for files of several ranks; empty: as they say.
-/// Throws as `read_traces` does.
+/// Reads and resolves files in parallel: a trace for each rank of each file, arranged by rank. `ranks`: of
+/// the files in their order, whatever they say themselves, but for files of several ranks; empty: as they
+/// say. Throws as `read_traces` does.
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {},
                                const std::vector<std::int64_t>& ranks = {});
 

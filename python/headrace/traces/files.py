@@ -111,8 +111,8 @@ def _last_cycles(found: Found, files: list[str]) -> None:
     found.searched |= set(found.files)
 
 
-#: What rocprofv3 writes of one run in several formats, the best first: the same work in each.
-_ROCPROF = ("_results.db", "_results.json", "_results.json.gz", "_results.pftrace")
+#: The formats in which rocprofv3 writes one run, the best first: the same work in each. The JSON is not read.
+_ROCPROF = ("_results.db", "_results.pftrace", "_results.json", "_results.json.gz")
 
 
 def without_repeats(paths: list[str], notes: list[str]) -> list[str]:

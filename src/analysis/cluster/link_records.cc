@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "headrace/analysis/device/collectives.h"
-#include "headrace/trace/ascend/communication.h"
+#include "headrace/trace/ascend/profile_folder.h"
 
 namespace headrace::analysis::cluster {
 namespace {
@@ -132,7 +132,7 @@ std::vector<LinkRecord> link_records(const trace::Trace& trace, const trace::asc
   std::vector<LinkRecord> records;
   if (!steps.empty()) add_collectives(trace, std::move(steps), records);
   if (profile != nullptr) {
-    const trace::ascend::Communication communication = trace::ascend::read_communication(*profile);
+    const trace::ascend::Communication communication = trace::ascend::read_communication({profile, 1});
     add_communication(trace.rank, communication, records);
     for (const FormatError& failure : communication.failures) notes.emplace_back(failure.what());
   }

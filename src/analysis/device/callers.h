@@ -1,8 +1,10 @@
-// For every row the caller of a certain sort.
+// Rows and names of a certain sort, each looked at once: names by their number, rows by the callers above
+// them.
 #pragma once
 
 #include <vector>
 
+#include "headrace/trace/columns.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -52,5 +54,13 @@ class Callers {
   std::vector<trace::Row> found_;
   std::vector<trace::Row> way_;
 };
+
+/// One entry per name of the trace: whether it is one that is looked for. `Matches` takes a std::string_view.
+template <class Matches>
+std::vector<bool> names_that(const trace::Columns& columns, Matches matches) {
+  std::vector<bool> result(columns.names.size());
+  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = matches(columns.names[id]);
+  return result;
+}
 
 }  // namespace headrace::analysis::device

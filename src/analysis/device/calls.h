@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "headrace/analysis/device/scope.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {

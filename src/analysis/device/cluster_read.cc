@@ -1,28 +1,30 @@
 // Where the figures of a job's ranks come from: their own files, or the vendor's summary.
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <string_view>
 #include <system_error>
 
-#include "analysis/device/cluster_database.h"
+#include "analysis/device/profiler_tables.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/profile_table.h"
-#include "headrace/analysis/device/step_time.h"
+#include "headrace/analysis/device/steps.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/regular_file.h"
 #include "headrace/trace/columns.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 namespace {
 
 namespace fs = std::filesystem;
+using trace::Database;
 using trace::ascend::Communication;
 
 /// A group of ranks, and whether they pass data along a pipeline.
@@ -76,24 +78,40 @@ std::vector<std::vector<std::int64_t>> stages_of(const std::set<std::int64_t>& r
 }
 
 /// Groups by the ranks that have their operations.
-std::vector<RankGroup> groups_of(const std::vector<ClusterOperation>& operations) {
+std::vector<RankGroup> groups_of(const Communication& communication) {
   std::map<std::pair<std::string, bool>, RankGroup> found;
-  for (const ClusterOperation& operation : operations) {
-    if (operation.time.of.operation.starts_with("Total Op Info")) continue;
-    RankGroup& group = found[{operation.time.of.group, operation.time.of.point_to_point}];
-    group.ranks.insert(operation.rank);
-    group.point_to_point = operation.time.of.point_to_point;
+  for (const trace::ascend::CommunicationTime& time : communication.times) {
+    const trace::ascend::CommunicationName& of = time.of;
+    if (of.operation.starts_with("Total Op Info")) continue;
+    RankGroup& group = found[{of.group, of.point_to_point}];
+    group.ranks.insert(of.rank);
+    group.point_to_point = of.point_to_point;
   }
   std::vector<RankGroup> groups;
   for (auto& [name, group] : found) groups.push_back(std::move(group));
   return groups;
 }
 
-void add_communication(std::int64_t rank, const Communication& communication, ClusterData& data) {
-  for (const auto& time : communication.times) data.operations.push_back({rank, time});
-  for (const auto& bandwidth : communication.bandwidths) data.bandwidths.push_back({rank, bandwidth});
-  for (const auto& link : communication.links) data.links.push_back({rank, link});
-  for (const FormatError& failure : communication.failures) data.notes.emplace_back(failure.what());
+/// The ranks in "(0, 1, 2)", in their order.
+std::vector<std::int64_t> ranks_in(std::string_view text) {
+  std::vector<std::int64_t> ranks;
+  for (std::size_t at = 0; at < text.size();) {
+    std::int64_t rank = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
+    if (error != std::errc()) {
+      ++at;
+      continue;
+    }
+    ranks.push_back(rank);
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return ranks;
+}
+
+/// Adds a set that is neither empty nor there already.
+void add_set(std::vector<std::int64_t> ranks, std::vector<std::vector<std::int64_t>>& sets) {
+  if (!ranks.empty() && std::find(sets.begin(), sets.end(), ranks) == sets.end())
+    sets.push_back(std::move(ranks));
 }
 
 /// A column by name, null if the table has none.
@@ -111,7 +129,8 @@ std::string text_at(const Column* column, std::size_t row) {
   return integers == nullptr ? "" : std::to_string((*integers)[row]);
 }
 
-/// Rows of a table with the columns of step_trace_time. `rank_of` takes a row; negative: the row is no rank's.
+/// Rows of a table with the columns of step_trace_time. `rank_of` takes a row; negative: the row is no
+/// rank's.
 template <class RankOf>
 void add_steps(const Table& table, ClusterData& data, RankOf rank_of) {
   std::array<const Numbers*, StepTimeColumns::kCount> columns{};
@@ -140,7 +159,7 @@ void add_steps(const Table& table, ClusterData& data) {
 void find_stages(ClusterData& data) {
   std::set<std::int64_t> ranks;
   for (const ClusterStep& step : data.steps) ranks.insert(step.rank);
-  if (!ranks.empty()) data.stages = stages_of(ranks, groups_of(data.operations));
+  if (!ranks.empty()) data.stages = stages_of(ranks, groups_of(data.communication));
 }
 
 fs::path summary_folder(const std::string& folder) {
@@ -159,8 +178,8 @@ constexpr const char* kCommunicationFile = "cluster_communication.json";
 constexpr const char* kMatrixFile = "cluster_communication_matrix.json";
 constexpr const char* kDatabaseFile = "cluster_analysis.db";
 
-void read_steps(const fs::path& path, ClusterData& data) {
-  const Table table = csv_table(path.string());
+/// Of ranks and stages.
+void read_steps(const Table& table, ClusterData& data) {
   const Texts& types = table.texts("type");
   const Column& index = table.column("index");
   add_steps(table, data, [&](std::size_t row) {
@@ -178,72 +197,6 @@ bool has_texts(const fs::path& folder) {
          is_file(folder / kMatrixFile);
 }
 
-nlohmann::json parsed(const fs::path& path) {
-  constexpr std::uint64_t kLongest = std::uint64_t{256} << 20;
-  const std::string text = profile::read_regular_file(path.string(), kLongest);
-  nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object()) throw FormatError(path.string(), 0, "a JSON object of groups of ranks");
-  return document;
-}
-
-/// Of {group: {step: {operation: ...}}}, in newer versions inside p2p and collective: calls `use` with each
-/// group, step, type and the operations.
-template <class Use>
-void each_step(const nlohmann::json& document, const std::string& type, const Use& use) {
-  for (const auto& [group, steps] : document.items()) {
-    if (!steps.is_object()) continue;
-    if (type.empty() && (group == "p2p" || group == "collective")) {
-      each_step(steps, group, use);
-      continue;
-    }
-    for (const auto& [step, operations] : steps.items()) {
-      if (operations.is_object()) use(group, step, type.empty() ? "collective" : type, operations);
-    }
-  }
-}
-
-/// What a rank's own file would say.
-std::string own_file(const std::string& step, const std::string& type, const nlohmann::json& operations) {
-  const nlohmann::json own = {{step, {{type, operations}}}};
-  return own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// {operation: {rank: figures}}
-void read_groups(const nlohmann::json& document, const std::string& name, ClusterData& data) {
-  each_step(document, "",
-            [&](const std::string& group, const std::string& step, const std::string& type,
-                const nlohmann::json& operations) {
-              std::map<std::int64_t, nlohmann::json> by_rank;
-              for (const auto& [operation, ranks] : operations.items()) {
-                if (!ranks.is_object()) continue;
-                for (const auto& [rank, figures] : ranks.items()) {
-                  const std::vector<std::int64_t> number = ranks_in(rank);
-                  if (number.size() == 1) by_rank[number[0]][operation] = figures;
-                }
-              }
-              for (const auto& [rank, figures] : by_rank) {
-                Communication communication;
-                trace::ascend::read_communication_json(own_file(step, type, figures), name, communication);
-                for (auto& time : communication.times) {
-                  if (time.of.group.empty()) time.of.group = group;
-                }
-                add_communication(rank, communication, data);
-              }
-            });
-}
-
-/// {operation: {source-target: figures}}: links between global ranks.
-void read_matrix(const nlohmann::json& document, const std::string& name, ClusterData& data) {
-  each_step(document, "",
-            [&](const std::string&, const std::string& step, const std::string& type,
-                const nlohmann::json& operations) {
-              Communication communication;
-              trace::ascend::read_communication_matrix_json(own_file(step, type, operations), name,
-                                                            communication);
-              for (auto& link : communication.links) data.links.push_back({trace::kAbsent, std::move(link)});
-            });
-}
-
 }  // namespace
 
 ClusterData cluster_of(std::span<const trace::Trace> traces,
@@ -258,11 +211,23 @@ ClusterData cluster_of(std::span<const trace::Trace> traces,
       data.notes.emplace_back(error.what());
     }
   }
-  for (const trace::ascend::ProfileFolder& profile : profiles)
-    add_communication(profile.rank.value_or(trace::kAbsent), trace::ascend::read_communication(profile),
-                      data);
+  data.communication = trace::ascend::read_communication(profiles);
+  for (const FormatError& failure : data.communication.failures) data.notes.emplace_back(failure.what());
   find_stages(data);
   return data;
+}
+
+void read_cluster_database(Database& database, ClusterData& data) {
+  constexpr std::array kTables{"ClusterStepTraceTime", "ClusterCommunicationTime",
+                               "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix"};
+  if (std::none_of(kTables.begin(), kTables.end(), [&](auto table) { return database.has_table(table); }))
+    throw FormatError(database.path(), 0,
+                      "a database of a cluster's analysis with a table ClusterStepTraceTime");
+  for (const char* table : kTables) {
+    if (!database.has_table(table)) data.notes.push_back(database.path() + " has no table " + table);
+  }
+  read_steps(database_table(database, trace::kAbsent, kClusterSteps), data);
+  trace::ascend::read_communication_tables(database, true, data.communication);
 }
 
 bool has_cluster_summary(const std::string& folder) {
@@ -275,7 +240,8 @@ ClusterData read_cluster_summary(const std::string& folder) {
   ClusterData data;
   if (!has_texts(at) && is_file(at / kDatabaseFile)) {
     data.notes.push_back("the figures are those of " + (at / kDatabaseFile).string());
-    read_cluster_database((at / kDatabaseFile).string(), data);
+    Database database((at / kDatabaseFile).string());
+    read_cluster_database(database, data);
     if (data.stages.empty()) find_stages(data);
     return data;
   }
@@ -293,9 +259,15 @@ ClusterData read_cluster_summary(const std::string& folder) {
       failures.emplace_back(error.what());
     }
   };
-  attempt(kStepsFile, [&](const fs::path& path) { read_steps(path, data); });
-  attempt(kCommunicationFile, [&](const fs::path& path) { read_groups(parsed(path), path.string(), data); });
-  attempt(kMatrixFile, [&](const fs::path& path) { read_matrix(parsed(path), path.string(), data); });
+  attempt(kStepsFile, [&](const fs::path& path) { read_steps(csv_table(path.string()), data); });
+  const auto attempt_json = [&](const char* name, trace::ascend::ReadCommunication* read) {
+    attempt(name, [&](const fs::path& path) {
+      constexpr std::uint64_t kLongest = std::uint64_t{256} << 20;
+      read(profile::read_regular_file(path.string(), kLongest), path.string(), data.communication);
+    });
+  };
+  attempt_json(kCommunicationFile, &trace::ascend::read_cluster_communication_json);
+  attempt_json(kMatrixFile, &trace::ascend::read_cluster_matrix_json);
   if (read == 0)
     throw FormatError(folder, 0,
                       failures.empty() ? std::string("a summary of a cluster (") + kStepsFile + ")"

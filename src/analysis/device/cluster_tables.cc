@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/communication_tables.h"
 #include "analysis/device/order.h"
+#include "analysis/device/profiler_tables.h"
 #include "analysis/device/slow_collectives.h"
-#include "headrace/analysis/device/advice_thresholds.h"
+#include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -79,13 +79,12 @@ void add_gap(const char* quantity, const char* unit, const std::map<std::int64_t
 std::map<std::int64_t, double> bandwidth_by_rank(const ClusterData& data, const char* transport) {
   std::map<std::int64_t, std::pair<double, double>> sums;  // MB, seconds
   std::set<std::tuple<std::int64_t, std::string, std::string, std::string>> seen;
-  for (const ClusterBandwidth& each : data.bandwidths) {
-    const auto& row = each.bandwidth;
+  for (const auto& row : data.communication.bandwidths) {
     if (row.transport != transport || row.of.operation.starts_with(kSums)) continue;
     if (!std::isfinite(row.size_mb) || !std::isfinite(row.transit_s)) continue;
-    if (!seen.insert({each.rank, row.of.step, row.of.group, row.of.operation}).second) continue;
-    sums[each.rank].first += row.size_mb;
-    sums[each.rank].second += row.transit_s;
+    if (!seen.insert({row.of.rank, row.of.step, row.of.group, row.of.operation}).second) continue;
+    sums[row.of.rank].first += row.size_mb;
+    sums[row.of.rank].second += row.transit_s;
   }
   std::map<std::int64_t, double> result;
   for (const auto& [rank, sum] : sums) {
@@ -122,35 +121,35 @@ Table gaps_table(const ClusterData& data) {
 Table communication_table(const ClusterData& data) {
   // A sum of a file is made again: files of ranks sum by rank, and names of groups differ.
   std::map<std::string, std::set<std::int64_t>> members;
-  for (const ClusterOperation& each : data.operations) {
-    if (!each.time.of.operation.starts_with(kSums)) members[each.time.of.group].insert(each.rank);
+  for (const auto& each : data.communication.times) {
+    if (!each.of.operation.starts_with(kSums)) members[each.of.group].insert(each.of.rank);
   }
   Rows<ClusterCommunicationColumns> rows;
-  const auto add = [&](std::int64_t rank, const trace::ascend::CommunicationName& name,
-                       const std::array<double, 5>& times) {
-    rows.add(operation_of(rank, name), ranks_text(members[name.group]), times);
+  const auto add = [&](const trace::ascend::CommunicationName& name, const std::array<double, 5>& times) {
+    rows.add(operation_of(name), ranks_text(members[name.group]), times);
   };
   using Sum = std::pair<trace::ascend::CommunicationName, std::array<double, 5>>;
   std::map<std::tuple<std::int64_t, std::string, std::string, bool>, Sum> sums;
-  for (const auto& [rank, time] : data.operations) {
+  for (const auto& time : data.communication.times) {
     if (time.of.operation.starts_with(kSums)) continue;
     const std::array<double, 5> values = {time.elapse_s, time.transit_s, time.wait_s, time.synchronisation_s,
                                           time.idle_s};
-    add(rank, time.of, values);
-    Sum& sum = sums[{rank, time.of.step, time.of.group, time.of.point_to_point}];
+    add(time.of, values);
+    Sum& sum = sums[{time.of.rank, time.of.step, time.of.group, time.of.point_to_point}];
     sum.first = time.of;
     sum.first.operation = kSums;
     for (std::size_t i = 0; i < values.size(); ++i) sum.second[i] += std::isfinite(values[i]) ? values[i] : 0;
   }
-  for (const auto& [key, sum] : sums) add(std::get<0>(key), sum.first, sum.second);
+  for (const auto& [key, sum] : sums) add(sum.first, sum.second);
   return rows.take();
 }
 
 /// Local ranks of each group to global ones: a rank's copy to itself is recorded by that rank alone.
 std::map<std::pair<std::string, std::int64_t>, std::int64_t> global_ranks(const ClusterData& data) {
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> global;
-  for (const auto& [rank, link] : data.links) {
-    if (rank >= 0 && link.source == link.target) global.try_emplace({link.of.group, link.source}, rank);
+  for (const auto& link : data.communication.links) {
+    if (link.of.rank >= 0 && link.source == link.target)
+      global.try_emplace({link.of.group, link.source}, link.of.rank);
   }
   return global;
 }
@@ -163,23 +162,23 @@ Table matrix_table(const ClusterData& data) {
   };
   const auto global = global_ranks(data);
   std::size_t unknown = 0;
-  const auto rank_of = [&](const ClusterLink& each, std::int64_t local) {
-    if (each.rank < 0) return local;  // of a summary: global already
-    const auto at = global.find({each.link.of.group, local});
+  const auto rank_of = [&](const trace::ascend::CommunicationLink& link, std::int64_t local) {
+    if (link.of.rank < 0) return local;  // of a summary: global already
+    const auto at = global.find({link.of.group, local});
     if (at == global.end()) ++unknown;
     return at == global.end() ? trace::kAbsent : at->second;
   };
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, Cell> cells;
-  for (const ClusterLink& each : data.links) {
+  for (const trace::ascend::CommunicationLink& link : data.communication.links) {
     // "allreduce-total" is the sum of its kind; the others are single operations.
-    if (!each.link.of.operation.ends_with("-total")) continue;
-    const std::int64_t source = rank_of(each, each.link.source);
-    const std::int64_t target = rank_of(each, each.link.target);
+    if (!link.of.operation.ends_with("-total")) continue;
+    const std::int64_t source = rank_of(link, link.source);
+    const std::int64_t target = rank_of(link, link.target);
     if (source < 0 || target < 0) continue;
-    Cell& cell = cells[{each.link.of.step, source, target}];
-    cell.size_mb += std::isfinite(each.link.size_mb) ? each.link.size_mb : 0;
-    cell.transit_s += std::isfinite(each.link.transit_s) ? each.link.transit_s : 0;
-    cell.transports.insert(each.link.transport);
+    Cell& cell = cells[{link.of.step, source, target}];
+    cell.size_mb += std::isfinite(link.size_mb) ? link.size_mb : 0;
+    cell.transit_s += std::isfinite(link.transit_s) ? link.transit_s : 0;
+    cell.transports.insert(link.transport);
   }
   Rows<ClusterMatrixColumns> rows;
   for (const auto& [key, cell] : cells) {

@@ -79,36 +79,29 @@ class Arguments {
         first_(columns.argument("Global rank start")),
         stride_(columns.argument("Global rank stride")) {}
 
-  std::string_view collective(trace::Row row) const { return text(collective_, row); }
-  std::string_view group(trace::Row row) const { return text(group_, row); }
-  std::string_view ranks(trace::Row row) const { return text(ranks_, row); }
+  std::string_view collective(trace::Row row) const { return text_at(columns_, collective_, row); }
+  std::string_view group(trace::Row row) const { return text_at(columns_, group_, row); }
+  std::string_view ranks(trace::Row row) const { return text_at(columns_, ranks_, row); }
   /// Of a list that is shortened, as it is from 30 ranks on: from the first by the stride. Empty if not said.
   std::vector<std::int64_t> spaced_ranks(trace::Row row) const {
     constexpr std::int64_t kMost = 1'000'000;
-    const std::int64_t first = integer(first_, row);
-    const std::int64_t stride = integer(stride_, row);
+    const std::int64_t first = integer_at(first_, row).value_or(trace::kAbsent);
+    const std::int64_t stride = integer_at(stride_, row).value_or(trace::kAbsent);
     const std::int64_t count = members(row);
     std::vector<std::int64_t> found;
     if (first < 0 || stride < 1 || count < 1 || count > kMost || stride > kMost) return found;
     for (std::int64_t i = 0; i < count; ++i) found.push_back(first + i * stride);
     return found;
   }
-  std::int64_t members(trace::Row row) const { return integer(size_, row); }
+  std::int64_t members(trace::Row row) const { return integer_at(size_, row).value_or(trace::kAbsent); }
   double bytes(trace::Row row) const {
-    const std::int64_t elements = std::max(integer(in_, row), integer(out_, row));
-    return elements < 0 ? kNoFigure : static_cast<double>(elements) * bytes_of_type(text(type_, row));
+    const std::int64_t elements = std::max(integer_at(in_, row).value_or(trace::kAbsent),
+                                           integer_at(out_, row).value_or(trace::kAbsent));
+    return elements < 0 ? kNoFigure
+                        : static_cast<double>(elements) * bytes_of_type(text_at(columns_, type_, row));
   }
 
  private:
-  std::string_view text(const trace::ArgumentColumn* column, trace::Row row) const {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? columns_.names[column->texts[*at]] : std::string_view();
-  }
-  static std::int64_t integer(const trace::ArgumentColumn* column, trace::Row row) {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? column->integers[*at] : trace::kAbsent;
-  }
-
   const trace::Columns& columns_;
   const trace::ArgumentColumn* collective_;
   const trace::ArgumentColumn* type_;

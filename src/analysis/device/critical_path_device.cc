@@ -225,19 +225,13 @@ class DeviceEdges {
 
   /// The last work that was launched to the stream before the event was recorded.
   std::size_t work_before_event(Row wait) const {
-    const auto record = argument("wait_on_cuda_event_record_corr_id", wait);
-    const auto stream_number = argument("wait_on_stream", wait);
+    const auto record = integer_at(columns_.argument("wait_on_cuda_event_record_corr_id"), wait);
+    const auto stream_number = integer_at(columns_.argument("wait_on_stream"), wait);
     if (!record || !stream_number) return kNoWork;
     const auto at = std::lower_bound(records_.begin(), records_.end(), std::pair(*record, Row{0}));
     if (at == records_.end() || at->first != *record) return kNoWork;
     const auto stream = number_of({stream_of(columns_, wait).device, *stream_number});
     return stream ? launch_order_.last_before(*stream, columns_.start_ns[at->second]) : kNoWork;
-  }
-
-  std::optional<std::int64_t> argument(std::string_view name, Row row) const {
-    const trace::ArgumentColumn* column = columns_.argument(name);
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? std::optional(column->integers[*at]) : std::nullopt;
   }
 
   std::optional<std::uint32_t> number_of(const Stream& stream) const {

@@ -1,4 +1,4 @@
-#include "analysis/device/database_tables.h"
+#include "analysis/device/profiler_tables.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/device/call_statistics.h"
+#include "analysis/device/named_calls.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/profile/errors.h"
-#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/columns.h"
 #include "trace/database.h"
 
@@ -52,6 +52,18 @@ struct StoredTable {
 
 const std::vector<StoredTable>& stored_tables() {
   using enum Unit;
+  static const std::vector<StoredColumn> kStepColumns = {
+      {"step", "step", text},
+      {"computing", "computing_s", number, kMicrosPerSecond},
+      {"communication_not_overlapped", "communication_not_overlapped_s", number, kMicrosPerSecond},
+      {"overlapped", "overlapped_s", number, kMicrosPerSecond},
+      {"communication", "communication_s", number, kMicrosPerSecond},
+      {"free", "free_s", number, kMicrosPerSecond},
+      {"stage", "stage_s", number, kMicrosPerSecond},
+      {"bubble", "bubble_s", number, kMicrosPerSecond},
+      {"communication_not_overlapped_and_exclude_receive",
+       "communication_not_overlapped_and_exclude_receive_s", number, kMicrosPerSecond},
+      {"preparing", "preparing_s", number, kMicrosPerSecond}};
   static const std::vector<StoredTable> kTables = {
       {kMemoryRecord,
        "MEMORY_RECORD",
@@ -85,19 +97,12 @@ const std::vector<StoredTable>& stored_tables() {
         {"timestampNs", "timestamp_ns", stamp_ns},
         {"totalReserved", "total_reserved_mb", number, kMegabytes},
         {"deviceId", "device", device}}},
-      {kSteps,
-       "StepTraceTime",
-       {{"step", "step", text},
-        {"computing", "computing_s", number, kMicrosPerSecond},
-        {"communication_not_overlapped", "communication_not_overlapped_s", number, kMicrosPerSecond},
-        {"overlapped", "overlapped_s", number, kMicrosPerSecond},
-        {"communication", "communication_s", number, kMicrosPerSecond},
-        {"free", "free_s", number, kMicrosPerSecond},
-        {"stage", "stage_s", number, kMicrosPerSecond},
-        {"bubble", "bubble_s", number, kMicrosPerSecond},
-        {"communication_not_overlapped_and_exclude_receive",
-         "communication_not_overlapped_and_exclude_receive_s", number, kMicrosPerSecond},
-        {"preparing", "preparing_s", number, kMicrosPerSecond}}}};
+      {kSteps, "StepTraceTime", kStepColumns},
+      {kClusterSteps, "ClusterStepTraceTime", [] {
+         std::vector<StoredColumn> columns = kStepColumns;
+         columns.insert(columns.end(), {{"type", "type", text}, {"index", "index", text}});
+         return columns;
+       }()}};
   return kTables;
 }
 
@@ -133,24 +138,17 @@ class StoredRows {
       ranks_.push_back(rank);
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         const int at = static_cast<int>(i);
-        switch (table_.columns[i].unit) {
-          case Unit::text:
-            texts(i).push_back(rows.text(at));
-            break;
-          case Unit::word:
-            texts(i).push_back(word_at(words, rows.integer(at)));
-            break;
-          case Unit::module:
-            texts(i).push_back(word_at(modules, rows.integer(at)));
-            break;
-          case Unit::device:
-            texts(i).push_back(device_text(rows.integer(at)));
-            break;
-          case Unit::stamp_ns:
-            std::get<Integers>(columns_[i]).push_back(rows.integer(at).value_or(trace::kAbsent));
-            break;
-          case Unit::number:
-            numbers(i).push_back(scaled(rows.number(at), table_.columns[i].scale));
+        const auto [unit, scale] = std::pair(table_.columns[i].unit, table_.columns[i].scale);
+        if (unit == Unit::number) {
+          numbers(i).push_back(scaled(rows.number(at), scale));
+        } else if (unit == Unit::stamp_ns) {
+          std::get<Integers>(columns_[i]).push_back(rows.integer(at).value_or(trace::kAbsent));
+        } else {
+          texts(i).push_back(
+              unit == Unit::text ? std::string(rows.text(at))
+              : unit == Unit::device
+                  ? device_text(rows.integer(at))
+                  : std::string(word_at(unit == Unit::word ? words : modules, rows.integer(at))));
         }
       }
     }
@@ -168,17 +166,8 @@ class StoredRows {
   using Values = std::variant<Integers, Numbers, Texts>;
 
   static Values empty(Unit unit) {
-    switch (unit) {
-      case Unit::text:
-      case Unit::word:
-      case Unit::module:
-      case Unit::device:
-        return Texts{};
-      case Unit::stamp_ns:
-        return Integers{};
-      default:
-        return Numbers{};
-    }
+    if (unit == Unit::number) return Numbers{};
+    return unit == Unit::stamp_ns ? Values(Integers{}) : Values(Texts{});
   }
   Texts& texts(std::size_t column) { return std::get<Texts>(columns_[column]); }
   Numbers& numbers(std::size_t column) { return std::get<Numbers>(columns_[column]); }

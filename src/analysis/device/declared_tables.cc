@@ -1,28 +1,17 @@
 #include "headrace/analysis/device/declared_tables.h"
 
-#include "analysis/device/communication_tables.h"
-#include "analysis/device/database_tables.h"
+#include "analysis/device/profiler_tables.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/annotations.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/critical_path.h"
 #include "headrace/analysis/device/device_idle.h"
-#include "headrace/analysis/device/diff.h"
-#include "headrace/analysis/device/idle_breakdown.h"
-#include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
-#include "headrace/analysis/device/memory_bandwidth.h"
-#include "headrace/analysis/device/memory_use.h"
+#include "headrace/analysis/device/memory.h"
 #include "headrace/analysis/device/operators.h"
-#include "headrace/analysis/device/queue_length.h"
-#include "headrace/analysis/device/roofline.h"
-#include "headrace/analysis/device/sequences.h"
-#include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/step_points.h"
-#include "headrace/analysis/device/step_time.h"
 #include "headrace/analysis/device/steps.h"
-#include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
 #include "headrace/analysis/device_memory/actions.h"
 #include "headrace/analysis/device_memory/fragmentation.h"
@@ -186,8 +175,7 @@ std::vector<DeclaredAnalysis<Traces>> declared_analyses() {
       declared("stragglers",
                "Ranks by how often they were the last to reach the collective with the longest waits.\n\n"
                "``candidate`` is 1 for stragglers, at most ``candidates``: ranks later than the others by "
-               "more than "
-               "the others differ among themselves. If all are equally late, it is 0 for all.",
+               "more than the others differ among themselves. If all are equally late, it is 0 for all.",
                &stragglers, {sole<StragglersColumns>()}, Option{"steps", &StragglersOptions::steps},
                Option{"candidates", &StragglersOptions::candidates}),
       shown_only<DiffColumns>("diff"),
@@ -260,8 +248,7 @@ std::vector<DeclaredAnalysis<Snapshot>> declared_memory_analyses() {
       declared("oom",
                "Requests that failed: ``verdict`` says why, ``cure`` what to do.\n\n"
                "``device_bytes``: the size of the device's memory, which a snapshot lacks. With it, memory "
-               "of other "
-               "processes is seen.",
+               "of other processes is seen.",
                &requests_that_failed, {sole<OutOfMemoryColumns>()},
                Option{"device_bytes", &OutOfMemoryOptions::device_bytes}),
       declared("growth", "Places that hold more memory from step to step: a leak, if it grew in every step.",

@@ -1,13 +1,159 @@
 #include "headrace/analysis/device/device_work.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
 
 namespace headrace::analysis::device {
+bool last_step_is_cut_off(const trace::Trace& trace) {
+  const std::size_t steps = trace.steps.all().size();
+  if (steps < 2) return false;
+  if (trace.file.notes.cut) return true;
+  std::size_t last = 0;
+  std::size_t before = 0;
+  for (const trace::Row row : trace.device_rows) {
+    const std::int32_t step = trace.steps.step_of(row);
+    if (step == static_cast<std::int32_t>(steps) - 1) ++last;
+    if (step == static_cast<std::int32_t>(steps) - 2) ++before;
+  }
+  return 5 * last < 4 * before;
+}
+
+std::int32_t step_of(const trace::Trace& trace, trace::Row row) noexcept {
+  const std::int32_t by_launch = trace.steps.step_of(row);
+  const bool launched = trace.correlation.launch_of(row) != trace::kNoRow;
+  if (by_launch != trace::Steps::kNone || launched || !trace::is_on_device(trace.kinds[row]))
+    return by_launch;
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  const std::int64_t began_ns = trace.columns().start_ns[row];
+  const auto behind =
+      std::upper_bound(steps.begin(), steps.end(), began_ns,
+                       [](std::int64_t at, const trace::Step& step) { return at < step.start_ns; });
+  if (behind == steps.begin() || began_ns >= std::prev(behind)->end_ns) return trace::Steps::kNone;
+  return static_cast<std::int32_t>(behind - steps.begin() - 1);
+}
+
+Selection::Selection(const trace::Trace& trace, const Scope& scope)
+    : trace_(&trace), begin_ns_(scope.begin_ns), end_ns_(scope.end_ns), any_step_(scope.steps.empty()) {
+  const std::string rank = "rank " + std::to_string(trace.rank);
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  wanted_.reserve(steps.size());
+  // Sorted, because all of a long run's steps may be asked for.
+  std::vector<std::int64_t> asked = scope.steps;
+  std::sort(asked.begin(), asked.end());
+  std::vector<std::int64_t> there;
+  there.reserve(steps.size());
+  for (const trace::Step& step : steps) {
+    wanted_.push_back(std::binary_search(asked.begin(), asked.end(), step.number));
+    there.push_back(step.number);
+  }
+  std::sort(there.begin(), there.end());
+  for (const std::int64_t number : scope.steps) {
+    if (!std::binary_search(there.begin(), there.end(), number))
+      notes_.push_back(rank + " has no step " + std::to_string(number));
+  }
+  // A step that is asked for by its number is wanted as it is.
+  if (scope.keep_cut_off_step || !any_step_ || !last_step_is_cut_off(trace)) return;
+  if (steps.back().start_ns >= end_ns_) return;
+  end_ns_ = steps.back().start_ns;
+  notes_.push_back(rank + ": the last step (ProfilerStep#" + std::to_string(steps.back().number) +
+                   ") is cut off and left out");
+}
+
+bool Selection::is_in_a_step(trace::Row row) const noexcept {
+  const std::int32_t step = step_of(*trace_, row);
+  return step != trace::Steps::kNone && wanted_[static_cast<std::size_t>(step)];
+}
+
+namespace {
+
+// Libraries, and what they, the frameworks' own kernels and XLA call collectives.
+constexpr std::array<std::string_view, 29> kCommunication = {"nccl",
+                                                             "rccl",
+                                                             "hccl",
+                                                             "hcom_",
+                                                             "oneccl",
+                                                             "msccl",
+                                                             "nvshmem",
+                                                             "deep_ep",
+                                                             "ep::internode",
+                                                             "ep::intranode",
+                                                             "symm_mem",
+                                                             "multimem",
+                                                             "userbuffers",
+                                                             "cross_device_reduce",
+                                                             "allreduce",
+                                                             "all_reduce",
+                                                             "allgather",
+                                                             "all_gather",
+                                                             "reducescatter",
+                                                             "reduce_scatter",
+                                                             "all_to_all",
+                                                             "all-reduce",
+                                                             "all-gather",
+                                                             "reduce-scatter",
+                                                             "all-to-all",
+                                                             "collective-permute",
+                                                             "collective-broadcast",
+                                                             "async-collective",
+                                                             "ragged-all-to-all"};
+constexpr std::array<std::string_view, 5> kCommunicationFirst = {"collective_subgraph_execution", "send.",
+                                                                 "recv.", "send-done", "recv-done"};
+/// TorchInductor names its kernels by the operators that they fuse: a copy behind a collective computes.
+constexpr std::string_view kFused = "triton_";
+constexpr std::array<std::string_view, 7> kMemory = {
+    "memcpy", "memset", "hipmemcpy", "hipmemset", "__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer",
+    "dma"};
+// Waits, and what the runtime of an MTIA device records on the device's rows.
+constexpr std::array<std::string_view, 11> kOther = {
+    "event_wait",  "event sync", "stream sync", "context sync", "stream wait event", "event_record",
+    "runfunction", "job_exe",    "packet",      "pe_exe",       "cpum_exe_subgraph"};
+
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// `lower_case` at the beginning of `text`, in any case.
+bool begins(std::string_view text, std::string_view lower_case) noexcept {
+  return text.size() >= lower_case.size() && std::equal(lower_case.begin(), lower_case.end(), text.begin(),
+                                                        [](char a, char b) { return a == lower(b); });
+}
+
+bool holds(std::string_view text, std::string_view lower_case) noexcept {
+  return std::search(text.begin(), text.end(), lower_case.begin(), lower_case.end(),
+                     [](char a, char b) { return lower(a) == b; }) != text.end();
+}
+
+}  // namespace
+
+const char* to_string(KernelKind kind) noexcept {
+  constexpr std::array kNames = {"computation", "communication", "memory", "other"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+KernelKind kind_of_kernel(std::string_view name) noexcept {
+  const auto at_the_beginning = [&](std::string_view part) { return begins(name, part); };
+  if (!begins(name, kFused) && std::any_of(kCommunication.begin(), kCommunication.end(),
+                                           [&](std::string_view part) { return holds(name, part); }))
+    return KernelKind::communication;
+  if (std::any_of(kCommunicationFirst.begin(), kCommunicationFirst.end(), at_the_beginning))
+    return KernelKind::communication;
+  if (std::any_of(kMemory.begin(), kMemory.end(), at_the_beginning)) return KernelKind::memory;
+  if (std::any_of(kOther.begin(), kOther.end(), at_the_beginning)) return KernelKind::other;
+  return KernelKind::computation;
+}
+
+KernelKind kind_of_work(trace::EventKind kind, std::string_view name) noexcept {
+  if (kind == trace::EventKind::memory_copy || kind == trace::EventKind::memory_set)
+    return KernelKind::memory;
+  if (kind == trace::EventKind::computation) return KernelKind::computation;
+  if (kind == trace::EventKind::collective) return KernelKind::communication;
+  return kind_of_kernel(name);
+}
+
 namespace {
 
 /// The number at the end of "stream 7" or "GPU 0".
@@ -79,9 +225,7 @@ class StreamNumbering {
 Stream stream_of(const trace::Columns& columns, trace::Row row) {
   const trace::Lane& lane = columns.lanes[columns.lane[row]];
   Stream stream{trace::kAbsent, columns.stream[row]};
-  if (const trace::ArgumentColumn* device = columns.argument("device")) {
-    if (const auto at = device->find(row)) stream.device = device->integers[*at];
-  }
+  stream.device = integer_at(columns.argument("device"), row).value_or(trace::kAbsent);
   if (stream.device == trace::kAbsent) stream.device = lane.pid;
   if (stream.device == trace::kAbsent) stream.device = trailing_number(lane.process);
   if (stream.stream == trace::kAbsent) stream.stream = lane.tid;

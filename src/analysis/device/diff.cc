@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/diff.h"
+#include "headrace/analysis/device/operators.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/call_statistics.h"
+#include "analysis/device/named_calls.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
-#include "headrace/analysis/device/kernel_kind.h"
 
 namespace headrace::analysis::device {
 namespace {

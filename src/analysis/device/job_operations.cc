@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/device/job_groups.h"
 #include "headrace/analysis/device/collectives.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/device/loader_waits.h"
-#include "job_groups.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -139,8 +139,8 @@ std::vector<Range> ranges_of(const trace::Trace& trace, const std::vector<std::i
   return ranges;
 }
 
-/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell them
-/// apart.
+/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell
+/// them apart.
 bool has_unnamed_chunks(const std::vector<Range>& ranges) {
   std::set<std::pair<std::int64_t, std::int32_t>> open;
   for (const Range& range : ranges) {
@@ -324,19 +324,9 @@ class Builder {
     operation.chunk = range.model_chunk / stages;
   }
 
-  std::string_view text(const trace::ArgumentColumn* column, trace::Row row) const {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? columns_.names[column->texts[*at]] : std::string_view();
-  }
-
-  std::int64_t integer(const trace::ArgumentColumn* column, trace::Row row) const {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? column->integers[*at] : trace::kAbsent;
-  }
-
   std::optional<Peer> peer_of(trace::Row row) const {
-    const std::int64_t target = integer(target_, row);
-    const std::int64_t source = integer(source_, row);
+    const std::int64_t target = integer_at(target_, row).value_or(trace::kAbsent);
+    const std::int64_t source = integer_at(source_, row).value_or(trace::kAbsent);
     if (target == trace::kAbsent && source == trace::kAbsent) return std::nullopt;
     return Peer{columns_.start_ns[row], target == trace::kAbsent ? source : target, target != trace::kAbsent};
   }
@@ -381,7 +371,7 @@ class Builder {
     std::int64_t number = 0;
     StepRanges* step = step_of_work(work, number);
     if (!at_ns || step == nullptr) return;
-    const std::string_view recorded = text(collective_, work.row);
+    const std::string_view recorded = text_at(columns_, collective_, work.row);
     const std::string form = collective_form(recorded.empty() ? columns_.name_of(work.row) : recorded);
     const std::optional<std::size_t> range = range_at(*at_ns);
     if (form == kSendReceive || form.starts_with("coalesced")) {
@@ -462,7 +452,7 @@ class Builder {
 
   void add_collective(const Work& work, std::int64_t number, StepRanges& step, std::int64_t at_ns,
                       const std::string& form) {
-    const std::string_view group = text(group_, work.row);
+    const std::string_view group = text_at(columns_, group_, work.row);
     if (group.empty()) {
       ++without_group_;
       return;

@@ -58,9 +58,8 @@ bool charge_memory(const trace::Trace& trace, const Calls& calls, std::vector<Co
     any = true;
     const std::int32_t call = calls.at(columns.lane[row], columns.start_ns[row]);
     if (call == Calls::kNone) continue;
-    const auto kind = device->find(row);
     Cost& cost = costs[static_cast<std::size_t>(call)];
-    const bool on_host = !kind || device->integers[*kind] == kHost;
+    const bool on_host = integer_at(device, row).value_or(kHost) == kHost;
     constexpr std::int64_t kMax = std::int64_t{1} << 53;  // nobody has more, and sums must not overflow
     (on_host ? cost.host_self_bytes : cost.device_self_bytes) +=
         std::clamp<std::int64_t>(bytes->integers[i], -kMax, kMax);

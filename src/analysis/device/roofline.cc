@@ -1,9 +1,11 @@
-#include "headrace/analysis/device/roofline.h"
+#include "headrace/analysis/device/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -11,14 +13,71 @@
 #include <vector>
 
 #include "analysis/device/callers.h"
-#include "analysis/device/device_peaks.h"
-#include "analysis/device/names_that.h"
 #include "analysis/device/operator_cost.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
 namespace {
+
+/// Dense figures of the vendor's data sheet; 0: it cannot, or none is given.
+struct DevicePeaks {
+  double half_tflops = 0;  ///< float16 and bfloat16 with matrix units
+  double float8_tflops = 0;
+  double tf32_tflops = 0;  ///< matrix units on float32; where there are none, as `float_tflops`
+  double float_tflops = 0;
+  double double_tflops = 0;
+  double memory_gbps = 0;
+};
+
+struct NamedPeaks {
+  std::string_view part;  ///< of the device's name; the first that is in it counts
+  DevicePeaks peaks;
+};
+
+/// From the data sheets of NVIDIA (V100, T4, A10, A100, L4, L40S, H100, H200, B200, GeForce) and AMD
+/// (Instinct MI210 to MI355X), without sparsity. A device of MI250 and MI250X is one of its two dies.
+constexpr std::array<NamedPeaks, 20> kDevices = {{
+    {"B200", {2250, 4500, 1125, 75, 37, 8000}},
+    {"H200", {989.4, 1978.9, 494.7, 66.9, 66.9, 4800}},
+    {"H100 PCIe", {756, 1513, 378, 51.2, 51.2, 2000}},
+    {"H100 NVL", {835, 1671, 417.5, 60, 60, 3900}},
+    {"H100", {989.4, 1978.9, 494.7, 66.9, 66.9, 3350}},
+    {"A100-SXM4-40GB", {312, 0, 156, 19.5, 19.5, 1555}},
+    {"A100-PCIE-40GB", {312, 0, 156, 19.5, 19.5, 1555}},
+    {"A100", {312, 0, 156, 19.5, 19.5, 2039}},
+    {"L40S", {362, 733, 183, 91.6, 1.4, 864}},
+    {"L4", {121, 242, 60, 30.3, 0.5, 300}},
+    {"A10", {125, 0, 62.5, 31.2, 1, 600}},
+    {"V100", {125, 0, 15.7, 15.7, 7.8, 900}},
+    {"T4", {65, 0, 8.1, 8.1, 0.25, 320}},
+    {"RTX 4090", {165.2, 330.3, 82.6, 82.6, 1.3, 1008}},
+    {"RTX 3090", {71, 0, 35.6, 35.6, 0.6, 936}},
+    {"MI355X", {2516, 5033, 157.3, 157.3, 78.6, 8000}},
+    {"MI325X", {1307.4, 2614.9, 653.7, 163.4, 163.4, 6000}},
+    {"MI300X", {1307.4, 2614.9, 653.7, 163.4, 163.4, 5300}},
+    {"MI250", {191.5, 0, 47.9, 23.9, 47.9, 1638}},
+    {"MI210", {181, 0, 45.3, 22.6, 45.3, 1638}},
+}};
+
+/// By the name in `deviceProperties` ("NVIDIA H100 80GB HBM3"); nothing for others.
+std::optional<DevicePeaks> peaks_of(std::string_view device) noexcept {
+  for (const auto& [part, peaks] : kDevices) {
+    if (device.find(part) != std::string_view::npos) return peaks;
+  }
+  return std::nullopt;
+}
+
+/// The peak for a type of inputs ("c10::BFloat16", "float"), in operations a second. Products of float32 may
+/// run on matrix units, so theirs is what those can do.
+double peak_flops(const DevicePeaks& peaks, std::string_view type, bool is_product) noexcept {
+  constexpr double kTera = 1e12;
+  if (type.find("Float8") != std::string_view::npos) return kTera * peaks.float8_tflops;
+  const bool is_half = type == "c10::BFloat16" || type == "c10::Half";
+  if (type == "double") return kTera * peaks.double_tflops;
+  if (is_half && is_product) return kTera * peaks.half_tflops;
+  return kTera * (is_product ? peaks.tf32_tflops : peaks.float_tflops);
+}
 
 using trace::Row;
 
@@ -78,11 +137,6 @@ class RankRoofline {
   }
 
  private:
-  std::string_view text(const trace::ArgumentColumn* column, Row row) const {
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? columns_.names[column->texts[*at]] : std::string_view();
-  }
-
   using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
 
   /// Device time to the innermost operator with a formula around each launch; each such operator is one call.
@@ -102,7 +156,8 @@ class RankRoofline {
       (caller == trace::kNoRow ? other_ns_ : spent[caller]) += work.end_ns - work.start_ns;
     }
     for (const auto& [row, ns] : spent) {
-      const Key key{columns_.name_of(row), text(dims_, row), text(types_, row), text(concrete_, row)};
+      const Key key{columns_.name_of(row), text_at(columns_, dims_, row), text_at(columns_, types_, row),
+                    text_at(columns_, concrete_, row)};
       auto [at, is_new] = same_.try_emplace(key);
       if (is_new) {
         const auto& [name, dims, types, concrete] = key;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/device/order.h"
-#include "headrace/analysis/device/advice_thresholds.h"
+#include "headrace/analysis/device/advice.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -80,10 +80,10 @@ using OperationKey = std::tuple<std::string, std::string, std::string>;  // step
 
 std::map<OperationKey, std::vector<RankDuration>> durations_of(const ClusterData& data) {
   std::map<OperationKey, std::vector<RankDuration>> found;
-  for (const ClusterOperation& each : data.operations) {
-    const trace::ascend::CommunicationName& name = each.time.of;
-    if (!is_collective(name) || !std::isfinite(each.time.elapse_s)) continue;
-    found[{name.step, name.group, name.operation}].emplace_back(each.rank, each.time.elapse_s);
+  for (const trace::ascend::CommunicationTime& each : data.communication.times) {
+    const trace::ascend::CommunicationName& name = each.of;
+    if (!is_collective(name) || !std::isfinite(each.elapse_s)) continue;
+    found[{name.step, name.group, name.operation}].emplace_back(name.rank, each.elapse_s);
   }
   return found;
 }
@@ -153,11 +153,10 @@ Table slow_links_table(const ClusterData& data) {
     double transfer_s = 0;
   };
   std::map<OperationKey, double> sizes;
-  for (const ClusterBandwidth& each : data.bandwidths) {
-    const trace::ascend::CommunicationName& name = each.bandwidth.of;
-    if (!std::isfinite(each.bandwidth.size_mb)) continue;
-    double& size = sizes[{name.step, name.group, name.operation}];
-    size = std::max(size, each.bandwidth.size_mb);
+  for (const trace::ascend::CommunicationBandwidth& each : data.communication.bandwidths) {
+    if (!std::isfinite(each.size_mb)) continue;
+    double& size = sizes[{each.of.step, each.of.group, each.of.operation}];
+    size = std::max(size, each.size_mb);
   }
   std::map<std::tuple<std::string, double, std::string>, std::vector<Operation>> alike;
   for (const auto& [key, durations] : durations_of(data)) {

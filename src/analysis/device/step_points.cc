@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "analysis/device/callers.h"
-#include "analysis/device/names_that.h"
 #include "analysis/device/step_windows.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
-#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 namespace {

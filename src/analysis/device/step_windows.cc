@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 
@@ -31,14 +30,6 @@ std::optional<Interval> worked_time(const trace::Trace& trace) {
   const double little_ns = kLittle * static_cast<double>(recorded->end_ns - recorded->begin_ns);
   if (static_cast<double>(time.begin_ns - recorded->begin_ns) < little_ns) time.begin_ns = recorded->begin_ns;
   if (static_cast<double>(recorded->end_ns - time.end_ns) < little_ns) time.end_ns = recorded->end_ns;
-  return time;
-}
-
-std::optional<Interval> unmarked_step(const trace::Trace& trace) {
-  std::optional<Interval> time = worked_time(trace);
-  if (!time || trace.device_rows.empty() || trace.clock_gap_ns != 0) return time;
-  const Intervals waits = loader_waits(trace);
-  if (!waits.empty()) time->begin_ns = std::min(time->begin_ns, waits.front().begin_ns);
   return time;
 }
 

@@ -15,8 +15,6 @@ std::optional<Interval> recorded_time(const trace::Trace& trace);
 /// From the first launch of work that is recorded, or the first work, to the last end of work: what lies before and
 /// behind is start-up and the program's end, unless it is short. Of a trace without work all that was recorded.
 std::optional<Interval> worked_time(const trace::Trace& trace);
-/// What counts as the one step of a trace that marks none: `worked_time`, or from the first wait for the input on.
-std::optional<Interval> unmarked_step(const trace::Trace& trace);
 
 /// The time of one step: from the end of the step before it to the last end of what it did.
 struct StepWindow {

@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/stragglers.h"
+#include "headrace/analysis/device/collectives.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/device/order.h"
-#include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analysis/device/callers.h"
-#include "analysis/device/names_that.h"
 
 namespace headrace::analysis {
 namespace {
@@ -127,9 +126,8 @@ class IteratorFinder {
   /// Of sizes and counts: nobody has a million.
   std::int64_t argument(Row row, std::string_view name, std::int64_t otherwise) const {
     constexpr std::int64_t kMost = 1'000'000;
-    const trace::ArgumentColumn* const column = columns_.argument(name);
-    const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? std::clamp<std::int64_t>(column->integers[*at], 0, kMost) : otherwise;
+    const auto value = integer_at(columns_.argument(name), row);
+    return value ? std::clamp<std::int64_t>(*value, 0, kMost) : otherwise;
   }
 
   /// The iterator in whose call, on the same thread, this one was made.
@@ -160,10 +158,7 @@ class IteratorFinder {
       it.levels.push_back(0);
     }
     if (level > 0) had_elements_.push_back(row);
-    const trace::ArgumentColumn* const names = columns_.argument("name");
-    const auto named_at = names == nullptr || !it.dataset.empty() ? std::nullopt : names->find(row);
-    if (named_at && names->argument.kind == trace::ArgumentKind::text)
-      it.dataset = columns_.names[names->texts[*named_at]];
+    if (it.dataset.empty()) it.dataset = text_at(columns_, columns_.argument("name"), row);
   }
 
   /// The iterator in whose call a function in Python runs.
@@ -220,15 +215,6 @@ class IteratorFinder {
 
 }  // namespace
 
-namespace {
-
-std::int64_t number_at(const trace::ArgumentColumn* column, Row row) {
-  const auto at = column == nullptr ? std::nullopt : column->find(row);
-  return at ? column->integers[*at] : 0;
-}
-
-}  // namespace
-
 TracedDatasets::TracedDatasets(const trace::Trace& trace)
     : trace_(trace), dataset_of_row_(trace.columns().size(), -1) {
   const trace::Columns& columns = trace.columns();
@@ -239,10 +225,10 @@ TracedDatasets::TracedDatasets(const trace::Trace& trace)
   std::unordered_map<std::int64_t, std::int64_t> above;
   for (Row row = 0; row < columns.size(); ++row) {
     if (columns.phase[row] != 'X' || !columns.name_of(row).starts_with(kRoot)) continue;
-    const std::int64_t id = number_at(ids, row);
+    const std::int64_t id = integer_at(ids, row).value_or(0);
     if (id == 0) continue;
     rows.push_back(row);
-    above.try_emplace(id, number_at(parents, row));
+    above.try_emplace(id, integer_at(parents, row).value_or(0));
   }
   const auto root_of = [&](std::int64_t id) {
     constexpr int kDeepest = 1000;
@@ -257,9 +243,9 @@ TracedDatasets::TracedDatasets(const trace::Trace& trace)
   std::map<std::int64_t, std::set<std::string>> below;
   for (const Row row : rows) {
     std::string called = path_of(columns.name_of(row));
-    if (const auto at = names == nullptr ? std::nullopt : names->find(row))
-      called.append("=").append(columns.names[names->texts[*at]]);
-    below[root_of(number_at(ids, row))].insert(std::move(called));
+    if (const std::string_view name = text_at(columns, names, row); !name.empty())
+      called.append("=").append(name);
+    below[root_of(integer_at(ids, row).value_or(0))].insert(std::move(called));
   }
   const std::vector<bool> asks =
       device::names_that(columns, [](std::string_view name) { return name.starts_with("IteratorGetNext"); });
@@ -267,7 +253,7 @@ TracedDatasets::TracedDatasets(const trace::Trace& trace)
   std::map<std::set<std::string>, int> datasets;
   for (const auto& [root, called] : below) datasets.try_emplace(called, static_cast<int>(datasets.size()));
   for (const Row row : rows) {
-    const int dataset = datasets.at(below.at(root_of(number_at(ids, row))));
+    const int dataset = datasets.at(below.at(root_of(integer_at(ids, row).value_or(0))));
     dataset_of_row_[row] = dataset;
     const Row above = trace.calls.parent_of(row);
     const Row wait = above == trace::kNoRow ? above : callers.innermost(above);

@@ -13,7 +13,7 @@
 #include "analysis/device/callers.h"
 #include "analysis/traced_input/iterators.h"
 #include "analysis/traced_input/loop_calls.h"
-#include "headrace/analysis/device/loader_waits.h"
+#include "headrace/analysis/device/device_idle.h"
 
 namespace headrace::analysis {
 namespace {

@@ -1,12 +1,12 @@
-#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/ascend/profile_folder.h"
 
 #include <map>
 #include <optional>
 #include <tuple>
 
-#include "trace/ascend/made_up_pid.h"
+#include "trace/ascend/trace_view.h"
 #include "trace/database.h"
-#include "trace/format.h"
+#include "trace/input.h"
 
 namespace headrace::trace::ascend {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "headrace/trace/ascend/categories.h"
 #include "headrace/trace/event_kind.h"
-#include "trace/ascend/task_type.h"
 
 namespace headrace::trace::ascend {
 namespace {
@@ -50,8 +49,8 @@ class Adoption {
   Adoption(Columns& columns, std::vector<LaneRole> roles) : columns_(columns), roles_(std::move(roles)) {}
 
   void run() {
-    type_ = column_of("Task Type");
-    direction_ = column_of("memcpy direction");
+    type_ = columns_.argument("Task Type");
+    direction_ = columns_.argument("memcpy direction");
     find_streams();
     categorise();
     move_calls();
@@ -59,17 +58,6 @@ class Adoption {
   }
 
  private:
-  ArgumentColumn* column_of(std::string_view name) {
-    for (ArgumentColumn& column : columns_.arguments) {
-      if (column.argument.name == name) return &column;
-    }
-    return nullptr;
-  }
-  std::string_view text_of(const ArgumentColumn* column, Row row) const {
-    if (column == nullptr || column->argument.kind != ArgumentKind::text) return {};
-    const auto at = column->find(row);
-    return at ? columns_.names[column->texts[*at]] : std::string_view();
-  }
   LaneRole role(Row row) const { return roles_[columns_.lane[row]]; }
 
   /// The stream of the tasks that each collective consists of, by its connection.
@@ -105,7 +93,7 @@ class Adoption {
   }
 
   std::string_view category_of(Row row) const {
-    const std::string_view type = text_of(type_, row);
+    const std::string_view type = text_at(columns_, type_, row);
     // What Headrace wrote itself has categories, and no types of tasks.
     if (type.empty() && kind_of_category(columns_.category_of(row)) != EventKind::other) return {};
     switch (role(row)) {
@@ -129,7 +117,7 @@ class Adoption {
   }
 
   void name_copy(Row row) {
-    const std::string_view name = name_of_copy(text_of(direction_, row));
+    const std::string_view name = name_of_copy(text_at(columns_, direction_, row));
     if (!name.empty()) columns_.name[row] = columns_.names.intern(name);
   }
 
@@ -152,7 +140,7 @@ class Adoption {
   }
 
   void number_devices() {
-    ArgumentColumn* device = column_of("device");
+    ArgumentColumn* device = columns_.argument("device");
     if (device == nullptr || !device->rows.empty()) return;
     for (Row row = 0; row < columns_.size(); ++row) {
       const LaneRole lane = role(row);

@@ -1,7 +1,7 @@
-#include "trace/nsight/reader.h"
-
+// The SQLite export of NVIDIA Nsight Systems (`nsys export --type sqlite`), read into the columns of a trace.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,12 +11,106 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/trace/names.h"
+#include "trace/database.h"
 #include "trace/event_rows.h"
-#include "trace/nsight/texts.h"
+#include "trace/input.h"
 #include "trace/process_trace.h"
 
 namespace headrace::trace::nsight {
 namespace {
+
+constexpr std::array<std::string_view, 3> kUnique = {", op_id = ", ", seq = ", ", sizes = "};
+
+/// The number behind `key`, nothing if it is not there.
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const begin = text.data() + at + key.size();
+  if (std::from_chars(begin, text.data() + text.size(), number).ec != std::errc() || number < 0)
+    return std::nullopt;
+  return number;
+}
+
+template <class Value>
+void sort_by_id(std::vector<std::pair<std::int64_t, Value>>& pairs) {
+  const auto by_id = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!std::is_sorted(pairs.begin(), pairs.end(), by_id)) std::stable_sort(pairs.begin(), pairs.end(), by_id);
+}
+
+template <class Value>
+const Value* find_id(const std::vector<std::pair<std::int64_t, Value>>& pairs, std::int64_t id) {
+  const auto at = std::lower_bound(pairs.begin(), pairs.end(), id,
+                                   [](const auto& pair, std::int64_t wanted) { return pair.first < wanted; });
+  return at == pairs.end() || at->first != id ? nullptr : &at->second;
+}
+
+/// PyTorch's `emit_nvtx` writes "aten::add, seq = 12, op_id = 34, sizes = [[2, 3]]": a text of its own for
+/// each call.
+struct RangeText {
+  std::string_view name;
+  std::optional<std::int64_t> sequence;
+  bool of_operator = false;
+};
+RangeText range_text(std::string_view text) {
+  std::size_t end = text.size();
+  for (const std::string_view key : kUnique) end = std::min(end, text.find(key));
+  const std::string_view name = text.substr(0, end);
+  const bool of_operator = end != text.size() || name.starts_with("aten::") || name.starts_with("autograd::");
+  return {name, end == text.size() ? std::nullopt : number_behind(text, ", seq = "), of_operator};
+}
+
+/// "cudaLaunchKernel" of "cudaLaunchKernel_v7000".
+std::string_view call_name(std::string_view text) {
+  const std::size_t at = text.rfind("_v");
+  if (at == std::string_view::npos || at + 2 == text.size()) return text;
+  const bool version = text.find_first_not_of("0123456789", at + 2) == std::string_view::npos;
+  return version ? text.substr(0, at) : text;
+}
+
+/// Table StringIds; of ranges' texts the name alone is kept.
+class Texts {
+ public:
+  /// Numbers of `name` are those of `names()`.
+  struct Text {
+    Names::Id name = 0;
+    std::int64_t sequence = -1;
+    bool of_operator = false;
+  };
+
+  explicit Texts(Database& database) {
+    TableRows rows(database, "StringIds", {"id", "value"});
+    while (rows.next()) {
+      const auto id = rows.integer(0);
+      if (!id) continue;
+      const RangeText text = range_text(rows.text(1));
+      const Names::Id name = names_.intern(text.name);
+      if (name >= of_operator_.size()) of_operator_.resize(name + std::size_t{1});
+      if (text.of_operator) of_operator_[name] = true;
+      by_id_.emplace_back(*id, name);
+      if (text.sequence) sequences_.emplace_back(*id, *text.sequence);
+    }
+    sort_by_id(by_id_);
+    sort_by_id(sequences_);
+  }
+
+  /// The empty text for a number that the table does not have.
+  Text at(std::optional<std::int64_t> id) const {
+    const Names::Id* const name = id ? find_id(by_id_, *id) : nullptr;
+    if (name == nullptr) return {};
+    const std::int64_t* const sequence = find_id(sequences_, *id);
+    return {*name, sequence == nullptr ? -1 : *sequence, of_operator_[*name]};
+  }
+  const Names& names() const noexcept { return names_; }
+
+ private:
+  Names names_;
+  /// Ascending by the number of the text; `sequences_` has the few that have one.
+  std::vector<std::pair<std::int64_t, Names::Id>> by_id_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sequences_;
+  std::vector<bool> of_operator_;  ///< by name
+};
 
 constexpr const char* kKernelTable = "CUPTI_ACTIVITY_KIND_KERNEL";
 constexpr const char* kCopyTable = "CUPTI_ACTIVITY_KIND_MEMCPY";
@@ -351,16 +445,26 @@ class Reader {
   std::vector<std::string> remarks_;
 };
 
-}  // namespace
-
 bool is_export(const Input& input) {
   const auto there = [&](const char* table) { return input.has_table(table); };
   return std::any_of(kCudaTables.begin(), kCudaTables.end(), there) ||
          std::any_of(kOtherTables.begin(), kOtherTables.end(), there);
 }
 
+/// A trace for each process that has work on a device, by device and then by process; where none has, for
+/// each process that called CUDA, else one for the whole file. Export schemas 3.4 to 3.25; a table that has
+/// no rows is not in a file.
+///
+/// Kernels, copies, fills and replays of graphs keep stream and correlation, which is one of their process's
+/// calls. Ranges of NVTX are operators where PyTorch's `emit_nvtx` wrote them, else annotations. Migrations
+/// of unified memory are on no stream. Times are nanoseconds since the session began; `base_time_ns` is its
+/// Unix time. Memory beside the columns: each name once, and 16 bytes for each row of StringIds.
 std::vector<TraceFile> read_export(Input& input, const ReadOptions& options) {
   return Reader(input, options).run();
 }
 
+}  // namespace
 }  // namespace headrace::trace::nsight
+
+const headrace::trace::Format headrace::trace::kNsightExport{"Nsight Systems", true, nsight::is_export,
+                                                             nsight::read_export};

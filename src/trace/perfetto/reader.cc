@@ -1,5 +1,5 @@
-#include "trace/perfetto/reader.h"
-
+// Perfetto's own format (`*.pftrace`, `*.perfetto-trace`): events of tracks, as rocprofv3 and others write
+// them.
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -15,16 +15,17 @@
 #include <utility>
 
 #include "headrace/trace/event_kind.h"
+#include "trace/input.h"
 #include "trace/perfetto/sequence.h"
 #include "trace/process_trace.h"
 #include "trace/rocm/names.h"
-#include "trace/whole_file.h"
 #include "trace/wire.h"
 
 namespace headrace::trace::perfetto {
 namespace {
 
-/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than `most` bytes.
+/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than
+/// `most` bytes.
 std::optional<std::string> inflated_block(std::string_view compressed, std::size_t most) {
   if (compressed.size() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   inflate_state state;
@@ -418,8 +419,6 @@ class PerfettoReader {
   bool damaged_ = false;
 };
 
-}  // namespace
-
 /// Read after XPlane, whose planes look alike at first. A packet that is not all there is judged by its first
 /// field.
 bool is_perfetto(const Input& input) {
@@ -444,8 +443,17 @@ bool is_perfetto(const Input& input) {
   return !fields.damaged() && !packet.bytes.empty();
 }
 
+/// One trace, which is read whole, perhaps inflated. Begin and end of a track's events are paired; an event
+/// that says its own times (`begin_ns`, `end_ns`, as rocprofv3's do) has those, because it cuts kernels that
+/// overlap. Categories of PyTorch's profiler and of rocprofv3 say what an event is; others are annotations of
+/// their thread. Annotations of an event are arguments. Data of the kernel and of Android is left out with a
+/// remark. Throws FormatError; a file that is damaged gives what is before that.
 std::vector<TraceFile> read_perfetto(Input& input, const ReadOptions& options) {
   return PerfettoReader(input, options).run();
 }
 
+}  // namespace
 }  // namespace headrace::trace::perfetto
+
+const headrace::trace::Format headrace::trace::kPerfetto{"Perfetto", false, perfetto::is_perfetto,
+                                                         perfetto::read_perfetto};

@@ -1,5 +1,4 @@
-#include "trace/rocm/rocpd.h"
-
+// rocpd: the SQLite databases that rocprofv3 writes.
 #include <simdjson.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "trace/input.h"
 #include "trace/process_trace.h"
 #include "trace/rocm/names.h"
 
@@ -257,12 +257,15 @@ class RocpdTables {
   std::vector<std::string> messages_;
 };
 
-}  // namespace
-
+/// Its tables are called rocpd_SOMETHING_UUID, one set for each process; older ones have no uuid.
 bool is_rocpd(const Input& input) {
   return input.any_table([](std::string_view table) { return table.starts_with(kTablePrefix); });
 }
 
+/// One trace for each process with work on a GPU. Regions of HIP, HSA and RCCL become calls, those of roctx
+/// annotations; a dispatch and the call that made it have one `stack_id`. Times are of the machine's clock
+/// since its start, so there is no `base_time_ns`. Counters and allocations are not read, which a remark
+/// says. Throws FormatError.
 std::vector<TraceFile> read_rocpd(Input& input, const ReadOptions& options) {
   Database& database = input.database();
   if (database.has_table("rocpd_op") && database.has_table("rocpd_api"))
@@ -287,4 +290,7 @@ std::vector<TraceFile> read_rocpd(Input& input, const ReadOptions& options) {
   return traces;
 }
 
+}  // namespace
 }  // namespace headrace::trace::rocm
+
+const headrace::trace::Format headrace::trace::kRocpd{"rocprofv3", true, rocm::is_rocpd, rocm::read_rocpd};

@@ -1,9 +1,12 @@
-// What the planes, lines and events of an XPlane profile are, by their names.
+// The kinds of an XPlane profile's planes, lines and events, by their names, and the stats that become
+// arguments.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "headrace/trace/reader.h"
 
 namespace headrace::trace::xplane {
 
@@ -46,5 +49,44 @@ std::string_view operation_name(std::string_view name) noexcept;
 
 /// Bytes in "kind:Unknown size:655360 dest:0" and "num_bytes:655360".
 std::optional<std::int64_t> bytes_in(std::string_view memcpy_details) noexcept;
+
+/// The number of a step.
+inline constexpr std::string_view kStepNumber = "step_num";
+/// What ties an event that asks for work to the one that does it, on another thread: type and number, of
+/// both.
+inline constexpr std::string_view kProducerType = "_pt";
+inline constexpr std::string_view kProducer = "_p";
+inline constexpr std::string_view kConsumerType = "_ct";
+inline constexpr std::string_view kConsumer = "_c";
+/// Of a call of an iterator of tf.data: its own number and that of the one which asked, the dataset, calls at
+/// a time, elements that are ready, and how many may be.
+inline constexpr std::string_view kIterator = "id";
+inline constexpr std::string_view kIteratorAbove = "parent_id";
+inline constexpr std::string_view kDataset = "name";
+inline constexpr std::string_view kParallelism = "parallelism";
+inline constexpr std::string_view kLevel = "buffered_elements";
+inline constexpr std::string_view kCapacity = "buffer_limit";
+/// Cores that tf.data counts with.
+inline constexpr std::string_view kCores = "cpu_budget";
+
+/// Of a copy, a fill, an operation of XLA; arguments where JSON is read.
+inline constexpr std::string_view kCopyDetails = "memcpy_details";
+inline constexpr std::string_view kFillDetails = "memset_details";
+inline constexpr std::string_view kOperationKind = "hlo_category";
+
+/// The argument for a stat, "" for those that are left in the file.
+std::string_view argument_of(std::string_view stat) noexcept;
+
+/// `options` with these arguments. `of_json`: and those by which the kind of an event is known.
+ReadOptions with_arguments(ReadOptions options, bool of_json = false);
+
+/// True for the JSON that lies beside a profile (`*.trace.json.gz`), by the names of its processes: planes
+/// are processes and lines threads.
+bool is_trace_json(const Columns& columns) noexcept;
+
+/// Gives events the categories, streams, correlations and devices that `read_xplane` gives them; needs the
+/// arguments of `with_arguments`. Of operations that hold others, all of their time stays: the file has it no
+/// other way.
+void adopt_trace_json(Columns& columns);
 
 }  // namespace headrace::trace::xplane

@@ -1,26 +1,240 @@
-#include "trace/xplane/reader.h"
-
+// XPlane: what the profilers of JAX, TensorFlow and PyTorch/XLA write (`*.xplane.pb`).
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "headrace/profile/errors.h"
+#include "trace/event_rows.h"
+#include "trace/input.h"
 #include "trace/process_trace.h"
-#include "trace/whole_file.h"
 #include "trace/wire.h"
-#include "trace/xplane/arguments.h"
 #include "trace/xplane/kinds.h"
-#include "trace/xplane/nested_operations.h"
-#include "trace/xplane/plane.h"
 
 namespace headrace::trace::xplane {
 namespace {
 
+// Numbers of fields; those of a map's entry are the same in every map.
+enum PlaneField { kPlaneName = 2, kLines = 3, kEventMetadata = 4, kStatMetadata = 5, kPlaneStats = 6 };
+enum LineField { kLineId = 1, kLineName = 2, kTimestamp = 3, kDisplayName = 11 };
+enum EventField { kMetadataId = 1, kOffset = 2, kDuration = 3, kEventStats = 4, kOccurrences = 5 };
+enum StatField { kStatId = 1, kText = 5, kBytes = 6, kReference = 7 };
+enum MetadataField { kId = 1, kName = 2, kShownName = 4, kMetadataStats = 5 };
+constexpr int kValueOfEntry = 2;
+
+/// A value beside an event, by the name of its kind. Texts lie in the file's bytes.
+struct Stat {
+  std::string_view name;
+  std::int64_t number = 0;
+  std::string_view text;
+};
+
+/// What all events of one kind share.
+struct EventMetadata {
+  std::string_view name;
+  std::string_view display_name;
+  std::vector<Stat> stats;
+};
+
+/// Views into the bytes that it was made of. Where a message is damaged, what stands before that is there.
+class Plane {
+ public:
+  explicit Plane(std::string_view message) {
+    // Names may stand behind what uses them.
+    std::vector<std::string_view> metadata;
+    std::vector<std::string_view> own;
+    Fields fields(message);
+    while (fields.next()) {
+      if (fields.number() == kPlaneName) name = fields.bytes();
+      if (fields.number() == kLines) lines.push_back(fields.bytes());
+      if (fields.number() == kEventMetadata) metadata.push_back(fields.bytes());
+      if (fields.number() == kStatMetadata) read_stat_names(fields.bytes());
+      if (fields.number() == kPlaneStats) own.push_back(fields.bytes());
+    }
+    damaged_ |= fields.damaged();
+    for (const std::string_view entry : metadata) read_metadata(entry);
+    for (const std::string_view stat : own) stats.push_back(stat_of(stat, damaged_));
+  }
+
+  std::string_view name;
+  std::vector<Stat> stats;
+  std::vector<std::string_view> lines;  ///< messages
+
+  /// Of events that name no metadata: without a name.
+  const EventMetadata& metadata_of(std::int64_t id) const noexcept {
+    const auto found = metadata_.find(id);
+    return found == metadata_.end() ? unknown_ : found->second;
+  }
+  Stat stat_of(std::string_view message, bool& damaged) const noexcept {
+    Stat stat;
+    Fields fields(message);
+    const auto name_of = [&](std::int64_t id) {
+      const auto found = stat_names_.find(id);
+      return found == stat_names_.end() ? std::string_view() : found->second;
+    };
+    while (fields.next()) {
+      if (fields.number() == kStatId) {
+        stat.name = name_of(fields.integer());
+      } else if (fields.number() == kText || fields.number() == kBytes) {
+        stat.text = fields.bytes();
+      } else if (fields.number() == kReference) {
+        stat.text = name_of(fields.integer());
+      } else {
+        stat.number = fields.integer();
+      }
+    }
+    damaged |= fields.damaged();
+    return stat;
+  }
+  bool damaged() const noexcept { return damaged_; }
+
+ private:
+  void read_stat_names(std::string_view message) {
+    Fields entry(message);
+    while (entry.next()) {
+      if (entry.number() != kValueOfEntry) continue;
+      std::int64_t id = 0;
+      std::string_view name_of_stat;
+      Fields value(entry.bytes());
+      while (value.next()) {
+        if (value.number() == kId) id = value.integer();
+        if (value.number() == kName) name_of_stat = value.bytes();
+      }
+      stat_names_.emplace(id, name_of_stat);
+    }
+    damaged_ |= entry.damaged();
+  }
+  void read_metadata(std::string_view message) {
+    Fields entry(message);
+    while (entry.next()) {
+      if (entry.number() != kValueOfEntry) continue;
+      std::int64_t id = 0;
+      EventMetadata found;
+      Fields value(entry.bytes());
+      while (value.next()) {
+        if (value.number() == kId) id = value.integer();
+        if (value.number() == kName) found.name = value.bytes();
+        if (value.number() == kShownName) found.display_name = value.bytes();
+        if (value.number() == kMetadataStats) found.stats.push_back(stat_of(value.bytes(), damaged_));
+      }
+      damaged_ |= value.damaged();
+      metadata_.emplace(id, std::move(found));
+    }
+    damaged_ |= entry.damaged();
+  }
+
+  std::unordered_map<std::int64_t, std::string_view> stat_names_;
+  std::unordered_map<std::int64_t, EventMetadata> metadata_;
+  EventMetadata unknown_;
+  bool damaged_ = false;
+};
+
+/// Of a line, all but its events.
+struct LineHead {
+  std::int64_t id = 0;
+  std::string_view name;
+  std::int64_t timestamp_ns = 0;
+};
+
+LineHead head_of(std::string_view line) {
+  LineHead head;
+  std::string_view shown;
+  Fields fields(line);
+  while (fields.next()) {
+    if (fields.number() == kLineId) head.id = fields.integer();
+    if (fields.number() == kLineName) head.name = fields.bytes();
+    if (fields.number() == kTimestamp) head.timestamp_ns = fields.integer();
+    if (fields.number() == kDisplayName) shown = fields.bytes();
+  }
+  if (head.name.empty()) head.name = shown;
+  return head;
+}
+
+/// An event; picoseconds since its line's time.
+struct PlaneEvent {
+  std::int64_t metadata = 0;
+  std::int64_t offset_ps = 0;
+  std::int64_t duration_ps = 0;
+  /// It stands for several, at no time.
+  bool is_count = false;
+  std::vector<std::string_view> stats;  ///< messages
+};
+
+/// Into `event`, whose memory is used again. False if the message is damaged.
+bool read_event(std::string_view message, PlaneEvent& event) {
+  event.metadata = event.offset_ps = event.duration_ps = 0;
+  event.is_count = false;
+  event.stats.clear();
+  Fields fields(message);
+  while (fields.next()) {
+    if (fields.number() == kMetadataId) event.metadata = fields.integer();
+    if (fields.number() == kOffset) event.offset_ps = fields.integer();
+    if (fields.number() == kDuration) event.duration_ps = fields.integer();
+    if (fields.number() == kOccurrences) event.is_count = true;
+    if (fields.number() == kEventStats) event.stats.push_back(fields.bytes());
+  }
+  return !fields.damaged();
+}
+
+/// The number of the field of a line that holds its events.
+inline constexpr int kEventOfLine = 4;
+
 constexpr int kPlanesOfSpace = 1;
 constexpr std::int64_t kPicoseconds = 1000;
+
+/// A loop is an operation around those of its body: what counts for it is the time in which none of them
+/// runs. So no moment counts twice, and all of it counts.
+class NestedOperations {
+ public:
+  void add(const EventRow& row) { rows_.push_back(row); }
+
+  /// Calls `use` with operations that hold none and with the pieces of the others, each of them longer than
+  /// nothing but for operations that are so themselves.
+  template <class Use>
+  void each_piece(Use&& use) {
+    std::stable_sort(rows_.begin(), rows_.end(), [](const EventRow& a, const EventRow& b) {
+      return std::tuple(a.start_ns, -a.end_ns) < std::tuple(b.start_ns, -b.end_ns);
+    });
+    std::vector<Open> open;
+    const auto close = [&] {
+      const Open& top = open.back();
+      EventRow row = top.row;
+      row.start_ns = top.from_ns;
+      if (!top.holds || row.start_ns < row.end_ns) use(row);
+      open.pop_back();
+    };
+    for (const EventRow& row : rows_) {
+      while (!open.empty() && open.back().row.end_ns <= row.start_ns) close();
+      if (!open.empty()) {
+        Open& around = open.back();
+        EventRow before = around.row;
+        before.start_ns = around.from_ns;
+        before.end_ns = row.start_ns;
+        if (before.start_ns < before.end_ns) use(before);
+        around.from_ns = row.end_ns > around.from_ns ? row.end_ns : around.from_ns;
+        around.holds = true;
+      }
+      open.push_back({row, row.start_ns, false});
+    }
+    while (!open.empty()) close();
+    rows_.clear();
+  }
+
+ private:
+  struct Open {
+    EventRow row;
+    std::int64_t from_ns = 0;  ///< what counts up to here is said
+    bool holds = false;
+  };
+
+  std::vector<EventRow> rows_;
+};
 
 class XPlaneReader {
  public:
@@ -205,8 +419,6 @@ class XPlaneReader {
   bool damaged_ = false;
 };
 
-}  // namespace
-
 /// The first field is a plane, and what it begins with are fields of a plane.
 bool is_xplane(const Input& input) {
   constexpr int kLastOfPlane = 6;
@@ -221,8 +433,18 @@ bool is_xplane(const Input& input) {
   return seen > 0;
 }
 
+/// The trace of one host with its devices, which is read whole, perhaps inflated. Work, copies and fills are
+/// on the streams of GPUs, with the calls that started them; of a TPU its operations (what holds others, as a
+/// loop does, counts where none of them runs) and beside them what runs asynchronously. Events of the host
+/// are calls, operators, Python's functions or annotations by what they say (kinds.h); those with `step_num`
+/// are steps. Picoseconds are cut to nanoseconds at both ends. Throws FormatError; a file that is damaged
+/// gives what is before that.
 std::vector<TraceFile> read_xplane(Input& input, const ReadOptions& options) {
   return XPlaneReader(input, options).run();
 }
 
+}  // namespace
 }  // namespace headrace::trace::xplane
+
+const headrace::trace::Format headrace::trace::kXPlane{"XPlane", false, xplane::is_xplane,
+                                                       xplane::read_xplane};

@@ -1,5 +1,3 @@
-#include "trace/xplane/trace_json.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -7,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "trace/xplane/arguments.h"
 #include "trace/xplane/kinds.h"
 
 namespace headrace::trace::xplane {
@@ -46,9 +43,9 @@ class JsonAdoption {
 
   void run() {
     const ArgumentColumn* const correlations = columns_.argument("correlation_id");
-    ArgumentColumn* const devices = column_of("device");
+    ArgumentColumn* const devices = columns_.argument("device");
     const ArgumentColumn* const copies = columns_.argument(kCopyDetails);
-    ArgumentColumn* const bytes = column_of("bytes");
+    ArgumentColumn* const bytes = columns_.argument("bytes");
     CompactIntegers streams;
     CompactIntegers correlated;
     for (Row row = 0; row < columns_.size(); ++row) {
@@ -57,14 +54,11 @@ class JsonAdoption {
       std::int64_t correlation = columns_.correlation[row];
       if (columns_.phase[row] == 'X' && lane.plane.kind != PlaneKind::other) {
         categorise(row, lane);
-        if (const auto at = correlations == nullptr ? std::nullopt : correlations->find(row))
-          correlation = correlations->integers[*at];
+        correlation = integer_at(correlations, row).value_or(correlation);
         if (lane.plane.kind == PlaneKind::device) {
           stream = lane.stream;
           add(devices, row, lane.plane.device);
-          const auto copy = copies == nullptr ? std::nullopt : copies->find(row);
-          const auto size = copy ? bytes_in(columns_.names[copies->texts[*copy]]) : std::nullopt;
-          if (size) add(bytes, row, *size);
+          if (const auto size = bytes_in(text_at(columns_, copies, row))) add(bytes, row, *size);
         } else if (columns_.duration_ns[row] == 0) {
           columns_.phase[row] = 'i';
         }
@@ -77,11 +71,6 @@ class JsonAdoption {
   }
 
  private:
-  ArgumentColumn* column_of(std::string_view name) {
-    const auto at = std::find_if(columns_.arguments.begin(), columns_.arguments.end(),
-                                 [&](const ArgumentColumn& each) { return each.argument.name == name; });
-    return at == columns_.arguments.end() ? nullptr : &*at;
-  }
   bool has(std::string_view argument, Row row) const {
     const ArgumentColumn* const column = columns_.argument(argument);
     return column != nullptr && column->find(row).has_value();
@@ -101,9 +90,7 @@ class JsonAdoption {
     signs.has_stats = has(kProducer, row) || has(kConsumer, row) || has(kIterator, row);
     signs.is_copy = has(kCopyDetails, row);
     signs.is_fill = has(kFillDetails, row);
-    if (const ArgumentColumn* const kinds = columns_.argument(kOperationKind)) {
-      if (const auto at = kinds->find(row)) signs.hlo_category = columns_.names[kinds->texts[*at]];
-    }
+    signs.hlo_category = text_at(columns_, columns_.argument(kOperationKind), row);
     const std::string_view name = columns_.name_of(row);
     const std::string_view category = lane.plane.kind == PlaneKind::host
                                           ? host_category(name, lane.is_python, signs)

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/device/trace_builder.h"
-#include "headrace/analysis/device/advice_thresholds.h"
 #include "trace/ascend/small_database.h"
 #include "trace/ascend/small_run.h"
 #include "trace/conformance_data.h"

@@ -5,19 +5,14 @@
 
 #include "analysis/device/trace_builder.h"
 #include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/critical_path.h"
 #include "headrace/analysis/device/device_idle.h"
-#include "headrace/analysis/device/diff.h"
-#include "headrace/analysis/device/idle_breakdown.h"
-#include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
-#include "headrace/analysis/device/loader_waits.h"
-#include "headrace/analysis/device/memory_bandwidth.h"
-#include "headrace/analysis/device/queue_length.h"
-#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/memory.h"
+#include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/step_points.h"
 #include "headrace/analysis/device/steps.h"
-#include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
 
 namespace headrace::analysis::device {

@@ -6,7 +6,6 @@
 
 #include "analysis/device/trace_builder.h"
 #include "headrace/analysis/device/annotations.h"
-#include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/time_breakdown.h"
 

@@ -27,12 +27,11 @@ std::size_t row_where(const Table& table, const char* column, const std::string&
   return 0;
 }
 
-ClusterOperation operation(std::int64_t rank, const char* name, const char* group, double elapse_s,
-                           bool point_to_point = false) {
-  ClusterOperation made;
-  made.rank = rank;
-  made.time.of = {"1", point_to_point, name, group};
-  made.time.elapse_s = elapse_s;
+trace::ascend::CommunicationTime operation(std::int64_t rank, const char* name, const char* group,
+                                           double elapse_s, bool point_to_point = false) {
+  trace::ascend::CommunicationTime made;
+  made.of = {rank, "1", point_to_point, name, group};
+  made.elapse_s = elapse_s;
   return made;
 }
 
@@ -62,12 +61,12 @@ TEST(Cluster, VotesAndGroupsThatAreCutOff) {
   for (int i = 0; i < 3; ++i) {
     const std::string name = "hcom_allReduce__1_" + std::to_string(i) + "_1";
     for (int rank = 0; rank < 5; ++rank)
-      data.operations.push_back(operation(rank, name.c_str(), "a", rank == 3 ? 1 : 10 + 0.1 * rank));
+      data.communication.times.push_back(operation(rank, name.c_str(), "a", rank == 3 ? 1 : 10 + 0.1 * rank));
   }
-  data.operations.push_back(operation(0, "hcom_allReduce__2_0_1", "b", 1));
-  data.operations.push_back(operation(1, "hcom_allReduce__2_0_1", "b", 2));
-  data.operations.push_back(operation(1, "hcom_allReduce__2_1_1", "b", 2));
-  data.operations.push_back(operation(0, "hcom_send__9_0_1", "a", 0.1));
+  data.communication.times.push_back(operation(0, "hcom_allReduce__2_0_1", "b", 1));
+  data.communication.times.push_back(operation(1, "hcom_allReduce__2_0_1", "b", 2));
+  data.communication.times.push_back(operation(1, "hcom_allReduce__2_1_1", "b", 2));
+  data.communication.times.push_back(operation(0, "hcom_send__9_0_1", "a", 0.1));
   const Table votes = cluster_tables(data).slow_ranks;
   EXPECT_EQ(votes.integers("rank")[0], 3);
   EXPECT_EQ(votes.integers("slow_operations")[0], 3);
@@ -80,8 +79,8 @@ TEST(Cluster, LinksThatStandOut) {
   ClusterData data;
   for (int i = 0; i < 20; ++i) {
     const std::string name = "hcom_allGather__1_" + std::to_string(i) + "_1";
-    data.operations.push_back(operation(0, name.c_str(), "a", i == 5 ? 9 : 1 + 0.001 * i));
-    data.operations.push_back(operation(1, name.c_str(), "a", 20));
+    data.communication.times.push_back(operation(0, name.c_str(), "a", i == 5 ? 9 : 1 + 0.001 * i));
+    data.communication.times.push_back(operation(1, name.c_str(), "a", 20));
   }
   const Table links = cluster_tables(data).slow_links;
   ASSERT_EQ(links.rows(), 1U);
@@ -194,11 +193,11 @@ TEST_F(ClusterFolder, ADatabaseOfTheVendorsTool) {
   ASSERT_EQ(data.notes.size(), 2U);
   EXPECT_NE(data.notes[0].find("cluster_analysis.db"), std::string::npos) << "the source is said";
   EXPECT_NE(data.notes[1].find("no table ClusterCommunicationBandwidth"), std::string::npos);
-  ASSERT_EQ(data.operations.size(), 2U);
-  EXPECT_FALSE(data.operations[0].time.of.point_to_point);
-  EXPECT_TRUE(data.operations[1].time.of.point_to_point);
-  EXPECT_EQ(data.operations[0].time.start_ns, 1'000'500);
-  EXPECT_EQ(data.operations[0].time.of.step, "1");
+  ASSERT_EQ(data.communication.times.size(), 2U);
+  EXPECT_FALSE(data.communication.times[0].of.point_to_point);
+  EXPECT_TRUE(data.communication.times[1].of.point_to_point);
+  EXPECT_EQ(data.communication.times[0].start_ns, 1'000'500);
+  EXPECT_EQ(data.communication.times[0].of.step, "1");
   const ClusterTables tables = cluster_tables(data);
   const std::size_t stage = row_where(tables.step_time, "index", "(0, 1)");
   EXPECT_DOUBLE_EQ(tables.step_time.numbers("computing_s")[stage], 20e-6);

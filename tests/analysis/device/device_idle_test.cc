@@ -7,7 +7,6 @@
 
 #include "analysis/device/trace_builder.h"
 #include "analysis/device/two_steps.h"
-#include "headrace/analysis/device/loader_waits.h"
 #include "headrace/analysis/device/time_breakdown.h"
 #include "trace/conformance_data.h"
 

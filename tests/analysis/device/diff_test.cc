@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/diff.h"
+#include "headrace/analysis/device/operators.h"
 
 #include <gtest/gtest.h>
 

@@ -15,11 +15,8 @@
 
 #include "analysis/device/trace_builder.h"
 #include "headrace/analysis/device/annotations.h"
-#include "headrace/analysis/device/idle_breakdown.h"
-#include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
-#include "headrace/analysis/device/queue_length.h"
-#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/time_breakdown.h"
 #include "trace/conformance_data.h"
 

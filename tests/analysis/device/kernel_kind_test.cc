@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/kernel_kind.h"
+#include "headrace/analysis/device/device_work.h"
 
 #include <gtest/gtest.h>
 

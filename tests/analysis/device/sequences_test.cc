@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/operators.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/step_breakdown.h"
+#include "headrace/analysis/device/steps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What steps are made of, against sums made by hand and the profiler's own file.
-#include "headrace/analysis/device/step_time.h"
+#include "headrace/analysis/device/steps.h"
 
 #include <gtest/gtest.h>
 

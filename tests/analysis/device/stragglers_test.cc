@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/stragglers.h"
+#include "headrace/analysis/device/collectives.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "analysis/device/trace_builder.h"
-#include "headrace/analysis/device/idle_breakdown.h"
 #include "headrace/analysis/device/launches.h"
-#include "headrace/analysis/device/memory_bandwidth.h"
-#include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/memory.h"
+#include "headrace/analysis/device/time_breakdown.h"
 
 namespace headrace::analysis::device {
 namespace {

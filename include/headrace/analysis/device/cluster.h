@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "headrace/analysis/device/column_groups.h"
-#include "headrace/trace/ascend/communication.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/trace.h"
 
@@ -28,35 +27,20 @@ struct ClusterStep {
   StepTimes parts{};
 };
 
-/// An operation of one rank; the ranks of its group are those that have it.
-struct ClusterOperation {
-  std::int64_t rank = 0;
-  trace::ascend::CommunicationTime time;
-};
-struct ClusterBandwidth {
-  std::int64_t rank = 0;
-  trace::ascend::CommunicationBandwidth bandwidth;
-};
-struct ClusterLink {
-  std::int64_t rank = 0;
-  trace::ascend::CommunicationLink link;
-};
-
 /// What is known of all ranks. Plain data.
 struct ClusterData {
   std::vector<ClusterStep> steps;
   /// Ranks of each stage of the pipeline, ascending; one stage if there is no pipeline.
   std::vector<std::vector<std::int64_t>> stages;
-  std::vector<ClusterOperation> operations;
-  std::vector<ClusterBandwidth> bandwidths;
-  std::vector<ClusterLink> links;
+  /// The ranks of a group are those that have its operations.
+  trace::ascend::Communication communication;
   std::vector<std::string> notes;
 };
 
 /// Of the ranks' own files: steps of their traces, else of `step_trace_time`; communication of their JSON or
 /// database. Stages: ranks that send to and receive from each other are one pipeline; ranks of different
-/// pipelines that share a collective, but never two of one pipeline, are one stage. A file that cannot be read
-/// is in `notes`.
+/// pipelines that share a collective, but never two of one pipeline, are one stage. A file that cannot be
+/// read is in `notes`.
 ClusterData cluster_of(std::span<const trace::Trace> traces,
                        std::span<const trace::ascend::ProfileFolder> profiles);
 
@@ -66,6 +50,11 @@ bool has_cluster_summary(const std::string& folder);
 /// `cluster_communication_matrix.json`; without these, `cluster_analysis.db`. FormatError if none can
 /// be read. `notes` names the source.
 ClusterData read_cluster_summary(const std::string& folder);
+
+/// Adds the steps of ranks and stages of the table ClusterStepTraceTime of a `cluster_analysis.db`, and its
+/// tables about communication. A table that is missing is noted. FormatError for a file that is no such
+/// database.
+void read_cluster_database(trace::Database& database, ClusterData& data);
 
 using ClusterStepTimeColumns = ColumnList<Text<"step">, Text<"type", "rank or stage.">,
                                           Text<"index", "3, or (0, 1) of a stage.">, StepTimeColumns>;
@@ -92,17 +81,17 @@ using ClusterSlowLinksColumns =
 struct ClusterTables {
   /// A stage has the largest value of its ranks in each column.
   Table step_time;
-  /// The quantities of the steps (sums over steps) and of the links (SDMA, RDMA in GB/s: sum of sizes by sum of
-  /// times). The slow rank has the longest computing or idle time, the least exposed communication, or the
+  /// The quantities of the steps (sums over steps) and of the links (SDMA, RDMA in GB/s: sum of sizes by sum
+  /// of times). The slow rank has the longest computing or idle time, the least exposed communication, or the
   /// lowest bandwidth.
   Table gaps;
   /// The rows "Total Op Info" are sums of the others by group and rank.
   Table communication;
   /// Between global ranks, of the sums of all operations.
   Table matrix;
-  /// Votes. Among the ranks of one operation the abnormally short one is the slow one, because the others wait
-  /// for it: one-sided Dixon test at 99.5 % for 3 to 100 ranks, three standard deviations above; of two ranks
-  /// the shorter one if it is shorter by more than 5 %.
+  /// Votes. Among the ranks of one operation the abnormally short one is the slow one, because the others
+  /// wait for it: one-sided Dixon test at 99.5 % for 3 to 100 ranks, three standard deviations above; of two
+  /// ranks the shorter one if it is shorter by more than 5 %.
   Table slow_ranks;
   /// Operations of one kind, size and group whose fastest rank is three standard deviations off; the 15
   /// farthest off.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/device/scope.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {

@@ -1,6 +1,6 @@
-// The tables of device traces and of memory snapshots, declared once each: what makes a table, its options and
-// its columns (rows.h). Python's methods with their docstrings, `Trace.table`, `headrace trace --table` and the
-// pages of columns are made from these declarations.
+// The tables of device traces and of memory snapshots, declared once each: what makes a table, its options
+// and its columns (rows.h). Python's methods with their docstrings, `Trace.table`, `headrace trace --table`
+// and the pages of columns are made from these declarations.
 //
 //     declared<Traces>("kernels", "Calls and times by kernel name, the longest first.", &kernels,
 //                      {sole<KernelsColumns>()}, Option{"memory", &KernelsOptions::memory})
@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "headrace/analysis/device/scope.h"
+#include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/rows.h"
 #include "headrace/analysis/table.h"
 
@@ -55,7 +55,8 @@ struct DeclaredAnalysis {
   std::string_view says;
   std::vector<DeclaredOption> options;
   std::vector<DeclaredTable> tables;
-  /// The tables in their order; `given`: a value for each of `options`. Empty: Python has a method of its own.
+  /// The tables in their order; `given`: a value for each of `options`. Empty: Python has a method of its
+  /// own.
   std::function<std::vector<Table>(Source, std::span<const OptionValue> given)> make;
 };
 
@@ -94,8 +95,8 @@ Part<Answer> part(std::string_view part, Table Answer::* member, std::string nam
   return {{part, shape_of<Columns>(), std::move(name)}, std::mem_fn(member)};
 }
 
-/// `make` takes the source and a struct of options, whose own values are the usual ones. If it has a `scope`, the
-/// analysis has the option `steps`.
+/// `make` takes the source and a struct of options, whose own values are the usual ones. If it has a `scope`,
+/// the analysis has the option `steps`.
 template <class Source, class Answer, class Options, class... Values>
 DeclaredAnalysis<Source> declared(std::string_view name, std::string_view says,
                                   Answer (*make)(Source, const Options&),

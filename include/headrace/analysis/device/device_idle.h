@@ -1,14 +1,43 @@
-// Why a device did not compute: how much of it is the input's fault.
+// Why a device computed nothing, and when the loop waited for its next batch.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "headrace/analysis/device/intervals.h"
 #include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
+
+/// Which ranges of the host are waits for a batch: one entry per name of the trace.
+///
+/// Known by their names: what PyTorch puts around a loader's `__next__`
+/// ("enumerate(DataLoader)#....__next__"), tf.data's `IteratorGetNextOp::DoCompute` and
+/// `IteratorGetNextAsOptionalOp::DoCompute`, Python functions called `__next__` (JAX's tracer). Where a trace
+/// has none of them and shows what works (a device, or XLA on the host): of the ranges directly within the
+/// steps or beside them that start no work, that take a twentieth of them or more, and whose name speaks of
+/// data ("next_batch", "load"), the longest.
+std::vector<bool> loader_wait_names(const trace::Trace& trace);
+
+/// The name of those that take most time, empty if there is none.
+std::string longest_loader_wait(const trace::Trace& trace);
+
+/// A range's name as people read it: "$train.py:12 __next__", as JAX writes a Python function, is "__next__
+/// (train.py:12)".
+std::string shown_range(std::string_view name);
+
+/// Their times, on the clock of the file. Empty if the loader is none of these: then the waits have to come
+/// from Headrace's own record of the run.
+Intervals loader_waits(const trace::Trace& trace);
+
+/// The time that counts as the one step of a trace that marks none: from the first wait for the input, or the
+/// first launch, to the last end of work. Nothing if there is neither.
+std::optional<Interval> unmarked_step(const trace::Trace& trace);
 
 struct DeviceIdleOptions {
   /// A gap that is shorter, before work that was launched in time, is what the device needs to get from one

@@ -1,15 +1,13 @@
-#include "analysis/device/advice/evidence.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
-#include "analysis/device/advice/held_up.h"
+#include "analysis/device/advice/rule.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/profile_table.h"
-#include "headrace/analysis/device/step_time.h"
+#include "headrace/analysis/device/steps.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/regular_file.h"
 #include "headrace/trace/ascend/categories.h"
@@ -129,13 +127,8 @@ const Table* Evidence::table(const std::string& name, std::string& why) {
   return at->second.table ? &*at->second.table : nullptr;
 }
 
-const std::vector<RankCommunication>& Evidence::communication() {
-  if (communication_) return *communication_;
-  communication_.emplace();
-  for (const trace::ascend::ProfileFolder& profile : profiles_) {
-    RankCommunication of{profile.rank.value_or(trace::kAbsent), trace::ascend::read_communication(profile)};
-    if (!of.communication.files.empty()) communication_->push_back(std::move(of));
-  }
+const trace::ascend::Communication& Evidence::communication() {
+  if (!communication_) communication_ = trace::ascend::read_communication(profiles_);
   return *communication_;
 }
 
@@ -158,16 +151,14 @@ const std::optional<std::map<std::string, std::string>>& Evidence::environment()
 
 const std::optional<Evidence::Cores>& Evidence::cores() {
   if (std::exchange(cores_read_, true)) return cores_;
+  const json::json_pointer kFirst("/DeviceInfo/0");
   for (const trace::ascend::ProfileFolder& profile : profiles_) {
     for (const fs::path& run : entries(profile.path, "PROF_")) {
       for (const fs::path& device : entries(run, "device_")) {
         for (const fs::path& info : entries(device, "info.json")) {
           const json document = read_json(info);
-          const auto devices = document.is_object() ? document.find("DeviceInfo") : document.end();
-          if (!document.is_object() || devices == document.end() || !devices->is_array() || devices->empty())
-            continue;
-          const json& first = devices->front();
-          if (!first.is_object()) continue;
+          if (!document.contains(kFirst)) continue;
+          const json& first = document.at(kFirst);
           const Cores found{count_at(first, "ai_core_num"), count_at(first, "aiv_num")};
           if (found.cube > 0) cores_ = found;
         }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/advice/kernel_columns.h"
+#include "analysis/device/advice/rule.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -83,7 +83,9 @@ std::vector<Sequence> sequences_of(const std::vector<Kernel>& kernels) {
 
 double known(double value) noexcept { return std::isfinite(value) ? value : 0; }
 
-Findings fusible(const Kernels& table, Evidence& evidence) {
+}  // namespace
+
+Findings check_fusible_operators(Evidence& evidence, const Kernels& table) {
   if (!numbers_of(*table.table, "start_time_ns"))
     return not_checked("kernel_details.csv has no column Start Time(us)");
   const Numbers starts = table.numbers("start_time_ns");
@@ -133,8 +135,7 @@ Findings fusible(const Kernels& table, Evidence& evidence) {
                              std::to_string(kLimits.sequence_length) + " kernels, more than " +
                              std::to_string(kLimits.sequence_repetitions) + " times and over " +
                              percent(kLimits.sequence_share) + " of the steps";
-  if (all.empty())
-    return nothing_found("no sequence of kernels is worth fusing", std::to_string(rows) + " kernels", source);
+  if (all.empty()) return {{Severity::none, std::to_string(rows) + " kernels", source}};
   Findings findings;
   constexpr std::size_t kShown = 5;
   std::vector<bool> shown(kernels.size());
@@ -150,19 +151,13 @@ Findings fusible(const Kernels& table, Evidence& evidence) {
       list.append(k == 0 ? "" : " -> ").append(names[kernels[sequence.first + k].type]);
     const bool host = sequence.wall > 0 && sequence.busy / sequence.wall < kLimits.sequence_busy_share;
     findings.push_back({Severity::low,
-                        std::string("a sequence of small kernels comes again and again, bound by ") +
-                            (host ? "the host" : "moving data") + ": " + list,
                         std::to_string(sequence.count) + " x, busy " + duration(sequence.busy) + " of " +
                             duration(sequence.wall) + ", " + percent(sequence.wall / whole) + " of the steps",
-                        "fuse them: an affinity API, torch.compile, or an operator of your own", source});
+                        source, 0,
+                        std::string("a sequence of small kernels comes again and again, bound by ") +
+                            (host ? "the host" : "moving data") + ": " + list});
   }
   return findings;
-}
-
-}  // namespace
-
-Findings check_fusible_operators(Evidence& evidence) {
-  return over_kernels(evidence, [&](const Kernels& table) { return fusible(table, evidence); });
 }
 
 }  // namespace headrace::analysis::device

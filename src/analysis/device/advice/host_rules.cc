@@ -1,20 +1,101 @@
-// What keeps the host of any device from launching work: late launches, waits for the device, Python's garbage.
+// The host of any device: late launches, waits, Python's garbage, calls for memory, calls that cost once.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "analysis/device/advice/held_up.h"
 #include "analysis/device/advice/rule.h"
-#include "analysis/device/names_that.h"
+#include "analysis/device/callers.h"
 #include "analysis/device/step_windows.h"
+#include "headrace/analysis/device/advice.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/intervals.h"
 
 namespace headrace::analysis::device {
+namespace {
+
+bool is_memory_call(std::string_view name) noexcept {
+  if (!name.starts_with("cuda") && !name.starts_with("hip") && !name.starts_with("cu")) return false;
+  if (name.find("Async") != std::string_view::npos) return false;
+  return name.find("Malloc") != std::string_view::npos || name.find("Free") != std::string_view::npos ||
+         name.find("HostAlloc") != std::string_view::npos;
+}
+
+bool compiles(std::string_view name) noexcept {
+  name = name.substr(name.rfind(' ') + 1);  // behind a function's file and line
+  const std::size_t at = name.find("ompil");
+  if (at == std::string_view::npos || name.ends_with("wrapper")) return false;
+  const std::string_view ending =
+      name.substr(at + 5);  // not "compiled", "compiler": those run what was compiled
+  return ending.starts_with("ation") ||
+         (ending.starts_with('e') && ending.substr(0, 2) != "ed" && ending.substr(0, 2) != "er");
+}
+
+}  // namespace
+
+std::vector<HostCall> one_offs(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  const auto has = [&](std::string_view part) {
+    return names_that(columns,
+                      [&](std::string_view name) { return name.find(part) != std::string_view::npos; });
+  };
+  const std::vector<bool> begins = has("StreamBeginCapture");
+  const std::vector<bool> ends = has("StreamEndCapture");
+  const std::vector<bool> instantiates = has("GraphInstantiate");
+  const std::vector<bool> compiling = names_that(columns, compiles);
+  const std::vector<bool> others = names_that(columns, [](std::string_view name) {
+    return trace::waits_for_device(name) || is_memory_call(name) ||
+           name.find("emcpy") != std::string_view::npos;
+  });
+  std::vector<HostCall> found;
+  std::map<std::uint32_t, trace::Row> capturing;  // by lane
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    const trace::Names::Id name = columns.name[row];
+    const Interval time{columns.start_ns[row], columns.end_ns(row)};
+    const bool is_call = trace.kinds[row] == trace::EventKind::runtime;
+    if (is_call && begins[name]) capturing[columns.lane[row]] = row;
+    if (const auto begun = capturing.find(columns.lane[row]);
+        is_call && ends[name] && begun != capturing.end()) {
+      found.push_back({begun->second, {columns.start_ns[begun->second], time.end_ns}});
+      capturing.erase(begun);
+    }
+    const bool is_long =
+        is_call && !others[name] && columns.duration_ns[row] >= kAdviceThresholds.long_call_ns;
+    const bool is_compilation =
+        compiling[name] && columns.phase[row] == 'X' && !trace::is_on_device(trace.kinds[row]);
+    if (is_long || is_compilation || (is_call && instantiates[name])) found.push_back({row, time});
+  }
+  return found;
+}
+
+std::vector<HostCall> memory_calls(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  const std::vector<bool> of_memory = names_that(columns, is_memory_call);
+  std::vector<HostCall> calls;
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    if (trace.kinds[row] == trace::EventKind::runtime && of_memory[columns.name[row]])
+      calls.push_back({row, {columns.start_ns[row], columns.end_ns(row)}});
+  }
+  return calls;
+}
+
+Intervals held_up(const trace::Trace& trace) {
+  std::vector<Interval> times;
+  for (const trace::Row row : trace::waits_for_older_work(trace))
+    times.push_back({trace.columns().start_ns[row], trace.columns().end_ns(row)});
+  for (const auto& calls : {memory_calls(trace), one_offs(trace)}) {
+    for (const HostCall& each : calls) times.push_back(each.time);
+  }
+  return united(loader_waits(trace), merged(std::move(times)));
+}
+
 namespace {
 
 using trace::EventKind;
@@ -50,16 +131,11 @@ Findings check_launch_bound(Evidence& evidence) {
     keep_worst(worst, rank);
   }
   if (worst.trace == nullptr) return not_checked("the trace has no work on a device");
-  const std::string figures = figures_of(worst, "idle because nothing was launched for");
-  const std::string source = "device_idle: launch_s of window_s, limit " + percent(kLimits.launch_share);
   evidence.launches_are_late = worst.share() > kLimits.launch_share || !evidence.behind_waits.empty();
   return found_if(
-      worst.share() > kLimits.launch_share, "the host launches work in time",
-      {severity_of_share(worst.share()), "the host launches work too late: the device runs out of it",
-       figures,
-       "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
-       "tensors out of the step",
-       source, worst.share()});
+      worst.share() > kLimits.launch_share,
+      {severity_of_share(worst.share()), figures_of(worst, "idle because nothing was launched for"),
+       "device_idle: launch_s of window_s, limit " + percent(kLimits.launch_share), worst.share()});
 }
 
 namespace {
@@ -114,14 +190,8 @@ Findings check_synchronisation(Evidence& evidence) {
   if (worst_share < 0) return not_checked("no trace has work on a device, and its host, by one clock");
   worst.source = "pauses of the device that begin inside a call of the runtime that waits for it, limit " +
                  percent(kLimits.synchronisation_share);
-  if (worst_share <= kLimits.synchronisation_share)
-    return nothing_found("the device is seldom idle behind a wait of the host", worst.figures, worst.source);
   worst.severity = severity_of_share(worst_share);
-  worst.says = "the host waits for the device, which then has nothing to do";
-  worst.cure =
-      "move .item(), .cpu() and prints of tensors behind the step or do them every N steps; if the device "
-      "was inside a collective then, the rank that comes late is the reason";
-  return {worst};
+  return found_if(worst_share > kLimits.synchronisation_share, worst);
 }
 
 namespace {
@@ -193,32 +263,121 @@ Findings check_garbage_collection(Evidence& evidence) {
   if (recorded > 0) {
     const std::string source =
         "events of category gc, limit " + duration(seconds(kLimits.collection_ns)) + " each";
-    if (count == 0)
-      return nothing_found("Python's garbage collector is quick", std::to_string(recorded) + " collections",
-                           source);
-    return {{Severity::medium, "Python's garbage collector stops the loop",
+    if (count == 0) return {{Severity::none, std::to_string(recorded) + " collections", source}};
+    return {{Severity::medium,
              std::to_string(count) + " long collections, " + duration(seconds(total_ns)) +
                  " in all, the longest " + duration(seconds(longest_ns)),
-             kCollectionCure, source}};
+             source, 0, "", kCollectionCure}};
   }
   if (!evidence.has_device())
     return not_checked("no garbage collection is recorded, and no work on a device");
   const std::string source = "pauses of the device over " + duration(seconds(kLimits.silent_pause_ns)) +
                              " in which the host called the runtime for less than " +
                              percent(kLimits.silent_call_share) + "; no collections are recorded";
-  if (pauses.empty()) return nothing_found("no pause looks like a garbage collection", "0 pauses", source);
+  if (pauses.empty())
+    return {{Severity::none, "0 pauses", source, 0, "no pause looks like a garbage collection"}};
   SilentPause longest = pauses.front();
   for (const SilentPause& pause : pauses) {
     if (pause.time.end_ns - pause.time.begin_ns > longest.time.end_ns - longest.time.begin_ns)
       longest = pause;
   }
-  return {
-      {Severity::low, "the device pauses while the host calls nothing: perhaps Python's garbage collector",
-       std::to_string(pauses.size()) + " pauses, the longest " +
-           duration(seconds(longest.time.end_ns - longest.time.begin_ns)) + " on " + rank_text(longest.rank),
-       std::string("record collections (gc_detect_threshold, or gc.callbacks) to be sure; then ") +
-           kCollectionCure,
-       source}};
+  return {{Severity::low,
+           std::to_string(pauses.size()) + " pauses, the longest " +
+               duration(seconds(longest.time.end_ns - longest.time.begin_ns)) + " on " +
+               rank_text(longest.rank),
+           source, 0, "the device pauses while the host calls nothing: perhaps Python's garbage collector",
+           std::string("record collections (gc_detect_threshold, or gc.callbacks) to be sure; then ") +
+               kCollectionCure}};
+}
+
+namespace {
+
+struct CallsOfName {
+  std::int64_t time_ns = 0;
+  std::int64_t calls = 0;
+  std::set<std::int64_t> steps;
+};
+
+/// "; most of it in backend_compile, 2 calls, 1.60 s, in steps 0 and 1".
+std::string text_of(std::string_view name, const CallsOfName& calls) {
+  std::string text = "; most of it in " + std::string(name) + ", " +
+                     counted(static_cast<double>(calls.calls), "call") + ", " +
+                     duration(seconds(calls.time_ns));
+  constexpr std::size_t kFew = 3;  // more are a list that nobody reads
+  if (calls.steps.empty() || calls.steps.size() > kFew) return text;
+  text += calls.steps.size() == 1 ? ", in step " : ", in steps ";
+  for (const std::int64_t step : calls.steps) {
+    if (step != *calls.steps.begin()) text += step == *calls.steps.rbegin() ? " and " : ", ";
+    text += std::to_string(step);
+  }
+  return text;
+}
+
+/// The rank that spends the largest share of `whole` in some calls, and the name that most of it is in.
+class CostOfCalls {
+ public:
+  /// `hidden`: while it lasts the calls cost nothing.
+  void add(const trace::Trace& trace, Interval whole, const std::vector<HostCall>& calls,
+           const Intervals& hidden) {
+    std::vector<Interval> times;
+    std::map<std::string_view, CallsOfName> by_name;
+    for (const HostCall& each : calls) {
+      CallsOfName& of_name = by_name[trace.columns().name_of(each.row)];
+      of_name.time_ns += total_ns(subtracted(Intervals{each.time}, hidden));
+      ++of_name.calls;
+      if (const std::int32_t step = trace.steps.step_of(each.row); step != trace::Steps::kNone)
+        of_name.steps.insert(trace.steps.all()[static_cast<std::size_t>(step)].number);
+      times.push_back(each.time);
+    }
+    keep_worst(worst, {&trace, trace.rank, seconds(total_ns(subtracted(merged(std::move(times)), hidden))),
+                       seconds(whole.end_ns - whole.begin_ns)});
+    const auto most = std::max_element(by_name.begin(), by_name.end(), [](const auto& a, const auto& b) {
+      return a.second.time_ns < b.second.time_ns;
+    });
+    if (worst.trace == &trace) longest = most == by_name.end() ? "" : text_of(most->first, most->second);
+  }
+
+  RankShare worst;
+  std::string longest;
+};
+
+constexpr const char* kNoHost = "the trace has no event of the host";
+
+}  // namespace
+
+Findings check_allocation_calls(Evidence& evidence) {
+  CostOfCalls cost;
+  for (const trace::Trace& trace : evidence.traces()) {
+    const auto whole = worked_time(trace);
+    if (!whole) continue;
+    std::vector<HostCall> calls = memory_calls(trace);
+    // Those before the first launch are start-up: one of them makes CUDA's context.
+    std::erase_if(calls, [&](const HostCall& call) { return call.time.begin_ns < whole->begin_ns; });
+    cost.add(trace, *whole, calls, {});
+  }
+  const RankShare& worst = cost.worst;
+  if (worst.trace == nullptr) return not_checked(kNoHost);
+  return found_if(
+      worst.share() > kLimits.memory_call_share,
+      {severity_of_share(worst.share()), figures_of(worst, "in such calls for") + cost.longest,
+       "calls of the runtime that take or free memory, limit " + percent(kLimits.memory_call_share),
+       worst.share()});
+}
+
+Findings check_one_off_calls(Evidence& evidence) {
+  CostOfCalls cost;
+  for (const trace::Trace& trace : evidence.traces()) {
+    if (const auto whole = recorded_time(trace))
+      cost.add(trace, *whole, one_offs(trace), busy(device_work(trace, Scope::everything()).work));
+  }
+  const RankShare& worst = cost.worst;
+  if (worst.trace == nullptr) return not_checked(kNoHost);
+  return found_if(
+      worst.share() > kLimits.one_off_share,
+      {severity_of_share(worst.share()), figures_of(worst, "the device idle in them for") + cost.longest,
+       "calls of a millisecond that are no waits, compilations, captures of graphs; limit " +
+           percent(kLimits.one_off_share),
+       worst.share()});
 }
 
 }  // namespace headrace::analysis::device

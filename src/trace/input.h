@@ -1,4 +1,4 @@
-// The formats of device traces: each says which files are its own, and reads them.
+// A file that is to be read, and the formats that it may have: each says which files are its own, and reads them.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,9 @@
 #include "trace/database.h"
 
 namespace headrace::trace {
+
+/// Enough of a file to tell what it is.
+inline constexpr std::size_t kBeginning = std::size_t{1} << 14;
 
 /// A file that is to be read, opened as far as its format has to be known.
 class Input {
@@ -45,7 +48,14 @@ class Input {
   std::optional<Database> database_;
 };
 
-/// The list of them is in format.cc; the first that recognises a file reads it.
+/// At most `most` bytes of a stream; `is_more` is set where there are more.
+std::string read_all(ByteSource& source, std::size_t most, bool& is_more);
+
+/// A file's bytes, inflated if they begin like gzip; `damage` as GzipStream's. Throws FormatError, also for
+/// what is compressed more than profiles are.
+std::string read_whole(const Input& input, const ReadOptions& options, std::string& damage);
+
+/// A folder of this room has one; they are listed in format.cc, where the first that recognises a file reads it.
 struct Format {
   /// As messages call it.
   std::string_view name;
@@ -54,5 +64,7 @@ struct Format {
   /// One trace per rank. Throws FormatError.
   std::vector<TraceFile> (*read)(Input& input, const ReadOptions& options) = nullptr;
 };
+
+extern const Format kAscendProfile, kNsightExport, kRocpd, kXPlane, kPerfetto;
 
 }  // namespace headrace::trace

@@ -1,4 +1,4 @@
-#include "headrace/analysis/device/describe.h"
+#include "headrace/analysis/device/figures.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,17 +1,46 @@
-// Tables of a profile's database under the names, columns and units that the CSV files of a text profile have.
+// Tables of a profile beside its CSV files, under their names, columns and units: from databases, and about communication.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/rows.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "trace/database.h"
 
 namespace headrace::analysis::device {
+
+/// Of `communication`, `communication_bandwidth` and `communication_matrix`, those that the profile has.
+std::vector<std::string> communication_tables(const trace::ascend::ProfileFolder& profile);
+
+using CommunicationColumns = ColumnList<OperationColumns, Integer<"start_ns">, Number<"elapse_s">,
+                                        Number<"transit_s">, Number<"wait_s">, Number<"synchronisation_s">,
+                                        Number<"idle_s">, Number<"wait_ratio", "Of wait and transit.">,
+                                        Number<"synchronisation_ratio", "Of synchronisation and transit.">>;
+using CommunicationBandwidthColumns =
+    ColumnList<OperationColumns, Text<"transport">, Number<"size_mb">, Number<"transit_s">,
+               Number<"bandwidth_gbps">, Number<"large_packet_ratio">, Number<"packet_mb">,
+               Integer<"packets">, Number<"packets_s">>;
+using CommunicationMatrixColumns =
+    ColumnList<OperationColumns, Integer<"source">, Integer<"target">, Text<"transport">, Number<"size_mb">,
+               Number<"transit_s">, Number<"bandwidth_gbps">, Text<"slowest">>;
+
+/// The values of `OperationColumns`.
+inline auto operation_of(const trace::ascend::CommunicationName& name) {
+  return std::tuple(name.rank, std::string_view(name.step),
+                    std::string_view(name.point_to_point ? "p2p" : "collective"),
+                    std::string_view(name.operation), std::string_view(name.group));
+}
+
+/// One of these tables. Nothing if no profile has it.
+std::optional<Table> communication_table(std::span<const trace::ascend::ProfileFolder> profiles,
+                                         const std::string& name);
 
 using ApiStatisticColumns = ColumnList<Integer<"rank">, Text<"level">, Text<"api_name">, Number<"time_s">,
                                        Integer<"count">, Number<"avg_s">, Number<"min_s">, Number<"max_s">,
@@ -30,6 +59,9 @@ using CountersColumns = ColumnList<Integer<"rank">, Text<"process">, Text<"count
 std::vector<std::string> database_tables(const trace::ascend::ProfileFolder& profile);
 
 std::vector<std::string> database_tables(const trace::Database& database);
+
+/// The steps of ranks and stages in the database of a cluster's analysis.
+inline constexpr const char* kClusterSteps = "cluster_step_trace_time";
 
 /// Of one database; a table without columns for a name that is none.
 Table database_table(trace::Database& database, std::int64_t rank, const std::string& name);
