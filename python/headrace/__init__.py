@@ -93,7 +93,7 @@ __all__ = [
     "wrap",
 ]
 
-#: What most programs do not use is imported at its first use: it would double the time of `import headrace`.
+#: Names that most programs do not use are imported at their first use: half the time of `import headrace`.
 _LATER = {
     "Cluster": "headrace.cluster",
     "Comparison": "headrace.predict.comparison",

@@ -1,4 +1,4 @@
-"""What Headrace raises. Recording raises nothing into a training loop."""
+"""The exceptions of Headrace. Recording raises nothing into a training loop."""
 
 from __future__ import annotations
 

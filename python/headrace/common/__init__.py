@@ -1,1 +1,1 @@
-"""What every room may use: it knows nothing of loaders, recordings or reports."""
+"""Code that every room may use; it depends on nothing of loaders, recordings or reports."""

@@ -1,6 +1,6 @@
-"""Where ``python -m headrace`` looks for modules: not in the current folder, which Python searches first.
+"""Takes the current folder, which Python searches first, off the folders that modules come from.
 
-A file in it that has the name of a library's module would be executed in place of that.
+A file there with the name of a library's module would be executed in place of that.
 """
 
 import os

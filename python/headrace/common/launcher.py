@@ -7,7 +7,7 @@ import os
 from headrace import _core
 
 _SIZES = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "RANK_SIZE")
-#: Where ranks meet; launchers that set none of the sizes set one of these.
+#: The address where ranks meet; launchers that set none of the sizes set one of these.
 _MEETING = ("MASTER_ADDR", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MS_SCHED_HOST")
 
 

@@ -1,4 +1,4 @@
-"""What Headrace says: warnings in the user's process through ``logging``, once; lines on stderr."""
+"""Messages of Headrace: warnings in the user's process through ``logging``, once; lines on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an object of the user has in its own dict, read without the dict.
+"""An object's own attributes, read without the dict.
 
 Python 3.11 and 3.12 keep the attributes of an instance beside it until somebody asks for its ``__dict__``.
 From then on each access is slower, as long as the object lives: a transform took 1.35 times as long.
@@ -30,7 +30,7 @@ def own_attribute(obj: Any, name: str) -> Any:
 
 
 def own_values(obj: Any) -> list[Any]:
-    """What the object's own attributes are, and what else it refers to; the first thousand."""
+    """The values of its own attributes, and other objects that it refers to; the first thousand."""
     values: list[Any] = []
     for each in gc.get_referents(obj)[:1000]:
         if type(each) is dict and _is_own(each, obj):

@@ -1,4 +1,4 @@
-"""What can be shown as a page of HTML."""
+"""Objects that can be shown as a page of HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are the user's own."""
+"""Tells the user's own files from those of libraries."""
 
 from __future__ import annotations
 

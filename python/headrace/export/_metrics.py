@@ -30,7 +30,7 @@ class Metric(NamedTuple):
 
 
 class LiveMetric(NamedTuple):
-    """Of a loop as it is now, which no report has."""
+    """Metrics of a loop as it is now, which no report has."""
 
     name: str
     says: str
@@ -52,7 +52,7 @@ def unit_of(metric: Metric | LiveMetric) -> str:
 
 
 def samples(report: Report, recent: Report | None = None, live: LoopLive | None = None) -> Iterator[Sample]:
-    """What is known of the report, in the order of `LIVE_METRICS` and `METRICS`.
+    """The known metrics of the report, in the order of `LIVE_METRICS` and `METRICS`.
 
     recent: of the last minute; then the metrics that do not count are its own, as far as it has steps.
     live: its loader now, on all ranks.

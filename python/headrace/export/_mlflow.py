@@ -12,7 +12,7 @@ from headrace.errors import UsageError
 from headrace.export._publisher import Publisher
 from headrace.results.report import Report
 
-#: What a metric's name may hold.
+#: Characters that a metric's name may have.
 _NOT_ALLOWED = re.compile(r"[^\w\-. :/]", re.ASCII)
 #: Characters of a tag's value, and metrics of one call.
 _MAX_OF_TAG, _MAX_AT_ONCE = 5000, 1000

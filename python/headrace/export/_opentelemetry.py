@@ -15,7 +15,7 @@ from headrace.export._recorded import Reading, RecordedReports
 from headrace.results.report import Report
 
 _NAME = "headrace"
-#: Of a histogram in one collection, some microseconds each.
+#: The most values of a histogram in one collection, some microseconds each.
 _MAX_VALUES = 10_000
 
 
@@ -71,7 +71,7 @@ class _Reading:
         self._recorded = recorded
         self._epochs = epochs
         self._lock = threading.Lock()
-        #: What is written to: OpenTelemetry has no histogram that it reads itself.
+        #: The histograms that are written to: OpenTelemetry has no histogram that it reads itself.
         self.histograms: list[tuple[Histogram, Any]] = []
         #: By histogram, loader and rank: the buckets that were written.
         self._written: dict[tuple[str, str, int], Buckets] = {}

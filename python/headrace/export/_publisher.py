@@ -49,7 +49,7 @@ class Publisher:
         self._every_s = every_s
         self._end = threading.Event()
         self._lock = threading.Lock()
-        #: Where the segment may be: a run that ends moves it.
+        #: Paths where the segment may be: a run that ends moves it.
         self._places: tuple[str, ...] = ()
         self._reports: list[Report] = []
         self._failed = False
@@ -95,7 +95,7 @@ class Publisher:
         if session is not None and session.live_path:
             self._places = session.live_path, str(Path(session.run) / f"rank{session.rank}.hrseg")
         place = self._place()
-        # What was read last is kept: a run without a name leaves nothing behind.
+        # The last reading is kept: a run without a name leaves nothing behind.
         self._reports = (reports_in(place) if place else []) or self._reports
 
     def _place(self) -> str | None:

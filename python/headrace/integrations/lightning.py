@@ -44,7 +44,7 @@ class HeadraceCallback(Callback):  # type: ignore[misc]
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Lightning makes the iterators of its loops after it."""
         self._trainer = trainer
-        # What Lightning launches itself has no RANK in its environment.
+        # Processes that Lightning launches itself have no RANK in its environment.
         self._loops.begin(trainer.global_rank if trainer.world_size > 1 else None)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:

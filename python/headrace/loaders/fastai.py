@@ -53,7 +53,7 @@ def plan(walk: Plan, fetcher: Any) -> None:
         walk.add(loader, "dataset", dataset, lambda: walk.timed_dataset(dataset))
     for name in _OF_ITEMS:
         visit_callback(walk, loader, name)
-    # What is left of the generator's time: it draws, joins items, and makes a batch of them.
+    # The rest of the generator's time: it draws, joins items, and makes a batch of them.
     made = vars(loader).get("create_batch")
     joins = walk.operator("create_batch" if made is None else object_name(made), "batch", _core.STAGE_COLLATE)
     batches = fetcher.dataset_iter

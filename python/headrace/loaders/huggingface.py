@@ -127,7 +127,7 @@ def shards_of(dataset: Any) -> int | None:
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
-    """What its user set in the stages."""
+    """The parameters that its user set in the stages."""
     found: dict[str, LoaderParameter] = {}
 
     def add(name: str, value: Any, usual: Any, set_in: str) -> None:

@@ -30,7 +30,7 @@ from headrace.results.loader_model import LoaderModel
 
 
 class _Fetcher:
-    """What `TimedFetch` needs: an object that makes a batch."""
+    """An object that makes a batch, as `TimedFetch` needs it."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset

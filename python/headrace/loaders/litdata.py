@@ -52,7 +52,7 @@ def install() -> None:
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
-    """What its user set in the dataset."""
+    """The parameters that its user set in the dataset."""
     where = "set it in StreamingDataset()"
     found = []
     for name, usual in (("max_pre_download", 2), ("max_cache_size", None)):

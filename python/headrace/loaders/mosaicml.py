@@ -30,7 +30,7 @@ _alone: dict[int, Ahead] = {}
 
 
 class _Downloads(threading.local):
-    """What times the downloads of this thread."""
+    """The timed call for the downloads of this thread."""
 
     timed: Any = None
 
@@ -129,7 +129,7 @@ def shards_of(dataset: Any) -> int | None:
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
-    """What its user set in the dataset."""
+    """The parameters that its user set in the dataset."""
     where = "set it in StreamingDataset()"
     found = []
     for name in ("predownload", "cache_limit", "batch_size"):

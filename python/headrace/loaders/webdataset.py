@@ -103,7 +103,7 @@ def shards_of(pipeline: Any) -> int | None:
 
 
 def parameters_of(pipeline: Any) -> list[LoaderParameter]:
-    """What its user set in the stages."""
+    """The parameters that its user set in the stages."""
     found: dict[str, LoaderParameter] = {}
 
     def add(name: str, value: Any, set_in: str) -> None:

@@ -85,7 +85,7 @@ def _let_go(session: _core.Session) -> None:
 
 
 class Wrapped:
-    """What `wrap` returns: iterates as the wrapped object, with a report. Everything else is forwarded."""
+    """The result of `wrap`: iterates as the wrapped object, with a report. All else is forwarded."""
 
     def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
         self._headrace = recording
@@ -122,7 +122,7 @@ class Wrapped:
         return f"<headrace.wrap '{self._headrace.handle.name}': {self._headrace_object!r}>"
 
     def report(self, epoch: int | None = None) -> Report:
-        """What was recorded since `wrap`, or in one epoch (1 the first, -1 the last; the last four are kept).
+        """The report since `wrap`, or on one epoch (1 the first, -1 the last; the last four are kept).
 
         May be called while the loop runs, from any thread.
         """
@@ -271,7 +271,7 @@ def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
 
 
 class Unrecorded:
-    """What `wrap` returns if nothing can be recorded: the object itself, plus `report`."""
+    """The result of `wrap` if nothing can be recorded: the object itself, plus `report`."""
 
     def __init__(self, obj: Any, reason: str) -> None:
         self._headrace_object = obj
@@ -301,7 +301,7 @@ class Unrecorded:
 
 
 def bare(obj: Any) -> Any:
-    """What was given to `wrap`; an object that keeps its own class, or was not wrapped: itself."""
+    """The object that was given to `wrap`; an object that keeps its own class, or was not wrapped: itself."""
     while isinstance(obj, (Wrapped, Unrecorded)):
         obj = obj._headrace_object
     return obj

@@ -29,7 +29,7 @@ class Series:
     values: list[float] = field(default_factory=list)
 
     def mean(self, span_ms: tuple[float, float] | None = None) -> float | None:
-        """Of the values in the span, where it has some, else of all; None without values."""
+        """The mean of the values in the span, where it has some, else of all; None without values."""
         begin, end = span_ms or (0, 0)
         inside = [v for at, v in zip(self.end_ms, self.values, strict=True) if begin < at <= end]
         found = inside or self.values
@@ -86,7 +86,7 @@ def read_cpu(path: str) -> Cpu:
         numbers(member(device, name))
         for name in ("idle_utilization", "io_utilization", "runnable_process", "context_switch_count")
     ]
-    # Where one entry has double length, the others have it too.
+    # If one entry has double length, the others have it too.
     doubled = any(len(each) == 2 * len(stamps) for each in arrays)
     cpu.idle = cpu.series(arrays[0], "the machine's idle time", doubled)
     cpu.io = cpu.series(arrays[1], "the machine's I/O wait", doubled)

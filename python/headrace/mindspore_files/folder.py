@@ -1,4 +1,4 @@
-"""Which files MindSpore's profiler left in a folder, by rank."""
+"""The files that MindSpore's profiler left in a folder, by rank."""
 
 from __future__ import annotations
 

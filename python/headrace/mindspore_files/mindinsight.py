@@ -1,4 +1,4 @@
-"""What MindInsight would have said of the same files, by its published rules, and where it is misled.
+"""MindInsight's conclusions from the same files, by its published rules, and where it is misled.
 
 Its rules see averages of the whole run, so what the queues held at the start and after the source ran dry
 counts. What MindSpore's own analysis wrote stands beside it.
@@ -80,7 +80,7 @@ def bottlenecks(table: list[Usage]) -> list[str]:
 
 
 def advice(table: list[Usage], named: list[str]) -> str:
-    """What it says of them; "" if it says nothing, because only the first operator is named."""
+    """Its sentence on them; "" if it has none, because only the first operator is named."""
     if not named or named[0] == table[0].op.name:
         return ""
     text = f"The {'/'.join(named[::-1])} operator in the pipeline may have performance bottlenecks."
@@ -177,7 +177,7 @@ class _Opinions:
             yield _row("CPU usage", f"{says}processing performance.", misled)
 
     def _written(self) -> Iterator[dict[str, Any]]:
-        """What MindSpore's own analyzer wrote; its "Batch(id=0)" is the operator of that number."""
+        """The conclusions of MindSpore's own analyzer; its "Batch(id=0)" is the operator of that number."""
         if (written := self._files.written) is None:
             return
         says = written.suggestion or written.bottleneck or "no bottleneck"

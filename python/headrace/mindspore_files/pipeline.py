@@ -107,7 +107,7 @@ def _below(root: Operator) -> list[Operator]:
 
 @dataclass
 class Written:
-    """What MindSpore's own analysis named: "" where it named nothing."""
+    """The operator that MindSpore's own analysis named; "" where it named nothing."""
 
     pipeline: Pipeline
     bottleneck: str

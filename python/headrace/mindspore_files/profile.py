@@ -262,7 +262,7 @@ class _Builder:
         self._queues.append((figures, steady))
 
     def _add_work(self, calls: list[Call]) -> list[dict[str, Any]]:
-        """What each operator did, in the whole run, and in the windows that are returned."""
+        """The states of each operator, in the whole run, and in the windows that are returned."""
         work: list[list[float]] = [[] for _ in self._operators]
         percents = self._files.cpu.operators if self._files.cpu is not None else {}
         elapsed_s, step_s = self._elapsed_s, self._sink.get("step_s", 0.0)

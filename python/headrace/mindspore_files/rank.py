@@ -25,7 +25,7 @@ from headrace.mindspore_files.texts import file_problem
 
 @dataclass
 class RankFiles:
-    """What the files say; None where a file is missing or damaged."""
+    """The content of the files; None where a file is missing or damaged."""
 
     rank: int
     #: Ranks in the folder, this one included.
@@ -42,7 +42,7 @@ class RankFiles:
     cpu: Cpu | None = None
     steps: StepTrace | None = None
     points: tuple[str, str] | None = None
-    #: What is missing or could not be read.
+    #: A line for each file that is missing or could not be read.
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ class RankFiles:
 
     @property
     def calls(self) -> list[Call]:
-        """Of the training loop for batches; empty where no file has their times."""
+        """The training loop's waits for batches; empty where no file has their times."""
         if self.steps_on_device and self.getnext is not None:
             return calls_on_device(self.getnext)
         in_order = self.pipeline is None or not self.pipeline.has_queues_per_worker

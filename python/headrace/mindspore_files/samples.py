@@ -1,4 +1,4 @@
-"""What the levels of queues tell of the operators around them, in the samples of the steady part of the run.
+"""States of operators from the levels of the queues around them, in the samples of the run's steady part.
 
 An operator whose input queues had rows and whose output queue had room was at work, in so many samples: its
 busy share is at least that, and at least its CPU time / the CPU time that it uses while it is at work.
@@ -53,13 +53,12 @@ def steady_samples(files: RankFiles) -> Steady:
         begin = sum(stamp <= span[0] for stamp in stamps)
         end = max(begin, sum(stamp <= span[1] for stamp in stamps))
     if not stamps:
-        # What lies before the first row in any queue is start-up.
+        # The time before the first row in any queue is start-up.
         begin = next(
             (at for at in range(count) if any(any((op.levels or ())[at : at + 1]) for op in queued)), 0
         )
     dry = min((_end_of_source(op, begin, end) for op in queued if not op.inputs), default=end)
-    # What is in the queues then keeps the pipeline going for half of the run at most, unless the loop hardly
-    # waits.
+    # The queues then keep the pipeline going for half of the run at most, unless the loop hardly waits.
     if end - dry <= (end - begin) // 2 or _hardly_waits(files):
         end = dry
     return Steady(begin, end, stamps[begin:end])
@@ -105,7 +104,7 @@ def add_levels(queue: dict[str, Any], levels: Sequence[int]) -> None:
 def states_of(
     inputs: list[list[int] | None], output: list[int] | None, capacity: int, has_input: bool
 ) -> list[str]:
-    """What an operator did at each steady sample; empty where too few of them tell it.
+    """The state of an operator at each steady sample; empty where too few of them tell it.
 
     inputs, output: the levels of the queues around it, None where they are unknown.
     """

@@ -169,7 +169,7 @@ def device_of(
 
 
 def _gap(gap_s: float, getnext: GetNexts | None, batches: Batches | None) -> list[dict[str, Any]]:
-    """What the gap was spent on. Only the device's GetNext calls show it; the rest is unknown."""
+    """The parts of the gap. Only the device's GetNext calls show it; the rest is unknown."""
     if getnext is None or gap_s <= 0:
         return []
     waiting = min(gap_s, getnext.mean_s(is_empty=True))

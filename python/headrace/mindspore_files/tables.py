@@ -207,7 +207,7 @@ def _getnext(folder: RankFolder, kind: str) -> Found:
     return _columns("node start_s total_s level", rows, file.notes)
 
 
-#: What makes a table of the rank's file of a kind.
+#: The makers of tables, by the kind of the rank's file.
 Reader = Callable[[RankFolder, str], Found]
 
 

@@ -1,4 +1,4 @@
-"""What the readers of the files share: texts, numbers, rows of comma-separated values, JSON."""
+"""Parts that the readers of the files share: texts, numbers, rows of comma-separated values, JSON."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def colors(names: list[str]) -> list[str]:
 
 
 def slowest(rows: list[dict[str, Any]], seconds: str) -> list[dict[str, Any]]:
-    """Of more rows than can be read, those that take longest. seconds: its name, as ``service.mean_s``."""
+    """The rows to draw: of too many to read, the slowest. seconds: its name, as ``service.mean_s``."""
 
     def key(row: Any) -> float:
         for name in seconds.split("."):

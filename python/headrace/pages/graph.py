@@ -87,7 +87,7 @@ def shown_boxes(boxes: list[Figures], here: int | None, most: int) -> list[Figur
 
 
 def box_operators(box: Figures, operators: list[Figures], here: int | None, most: int) -> list[int]:
-    """Of many the bottleneck and those that take longest, in the order of the data flow."""
+    """The operators to draw: of many the bottleneck and the slowest, in the order of the data flow."""
     if len(box["operators"]) <= most:
         return list(box["operators"])
     by_time = sorted(box["operators"], key=lambda at: (at != here, -(operators[at]["demand_s"] or 0)))

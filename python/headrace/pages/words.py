@@ -21,7 +21,7 @@ def interval(low_s: float, high_s: float, between: str = " to ") -> str:
 
 
 def batch_time(op: dict[str, Any]) -> str:
-    """Of all workers together."""
+    """The states of all workers together."""
     return "-" if op["demand_s"] is None else duration(op["demand_s"] * op["workers"])
 
 

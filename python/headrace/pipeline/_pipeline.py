@@ -57,7 +57,7 @@ class Pipeline(Generic[T]):
         self._iterator: weakref.ref[_core.PassIterator] | None = None
         self._pid = 0
         self._sharing = Share()
-        #: What `set_workers` and `set_capacity` asked for: (which of them, operator) to the number.
+        #: The numbers that `set_workers` and `set_capacity` asked for, by (which of them, operator).
         self._set: dict[tuple[str, str], int] = {}
 
     # --- operators ---
@@ -207,7 +207,7 @@ class Pipeline(Generic[T]):
         self._native = None
 
     def report(self, epoch: int | None = None) -> Report:
-        """What was recorded since the first pass, or in one of them (1 the first, -1 the last).
+        """The report since the first pass, or of one of them (1 the first, -1 the last).
 
         May be called while it runs. UsageError if nothing has run, or nothing is recorded.
         """
@@ -347,7 +347,7 @@ _records = itertools.count(1)
 
 
 class _Record:
-    """Where passes are recorded; opened by the first one.
+    """The session that records passes; the first one opens it.
 
     identity: of the pipeline object. Wrapping the same object again under the same name continues its
     record; another object with the same functions has its own record.

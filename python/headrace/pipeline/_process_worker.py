@@ -62,7 +62,7 @@ class ProcessWorker:
                 ],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                # What bodies do there is recorded here.
+                # The bodies' work there is recorded here.
                 env=os.environ | {"HEADRACE": "0"},
             )
         self._handle = _handle_of(self._process.pid)

@@ -1,4 +1,4 @@
-"""What a pipeline is made of, as plain data that can be pickled: one class per operator."""
+"""The operators of a pipeline as plain data that can be pickled: one class per operator."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Map:
             chain.map(self.name, called, *options)
 
     def called(self, body: Any) -> Any:
-        """What the workers call with each item."""
+        """The function that the workers call with each item."""
         return body if self.taken_by is None else self.taken_by(body)
 
     def length(self, of_input: int) -> int | None:

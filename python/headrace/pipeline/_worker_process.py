@@ -1,4 +1,4 @@
-"""What runs in a worker process: takes a function, then items, and sends back what the function makes."""
+"""The program of a worker process: takes a function, then items, and sends its results back."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a change would gain: search, comparison, replay, and jobs of many ranks."""
+"""The gain of a change: search, comparison, replay, and jobs of many ranks."""

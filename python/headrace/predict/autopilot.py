@@ -66,7 +66,7 @@ class Autopilot(Generic[T]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What ``make`` was called with for the current loader."""
+        """The arguments of ``make`` for the current loader."""
         return dict(self._settings)
 
     @property

@@ -112,7 +112,7 @@ class Comparison(HasPage):
 
     @property
     def notes(self) -> list[str]:
-        """What may explain a difference beside the change itself, such as other processes on the machine."""
+        """Explanations of a difference beside the change itself, such as other processes on the machine."""
         return [str(note) for note in self._document["notes"]]
 
     @property
@@ -149,7 +149,7 @@ class Comparison(HasPage):
 
 
 def compare(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> Comparison:
-    """What is different in ``b``, and what that does to the step.
+    """The differences of ``b``, and their effect on the step.
 
     a, b: a `Report`, what `Report.load` reads, or a list of these: runs of the same program, of which the
     mean is compared and whose differences widen the interval. Raises UsageError for an empty list, and what

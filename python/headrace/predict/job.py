@@ -1,4 +1,4 @@
-"""What the steps of a training job would take without an imbalance between its ranks.
+"""The steps of a training job without an imbalance between its ranks.
 
     job = Job(operations)           # columns, one row an operation
     job.slowdown                    # 1.18: the job would be 1.18 times as fast if all ranks took equally long
@@ -94,7 +94,7 @@ class Job:
         return self._kept[key]
 
     def slowdown_of(self, by: By) -> dict[int | str, float]:
-        """What each rank, stage or kind costs alone: `with_only` over the even step."""
+        """The cost of each rank, stage or kind alone: `with_only` over the even step."""
         return {value: _ratio(self.with_only(by, value), self.even_s) for value in self._values(by)}
 
     def slowdown_of_steps(self, by: By) -> dict[int, dict[int | str, float]]:

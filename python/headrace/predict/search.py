@@ -24,7 +24,7 @@ _WORKERS_PER_CORE = 4
 #: A trial that takes this many times as long as the slowest one before it is ended early, but not before it
 #: had the time in which the budget has room for a search: more workers take longer to start.
 _HOPELESS = 1.5
-#: What must be left for another one: its own time, and the comparison at the end, in trials.
+#: Time that must be left for another one, in trials: its own, and the comparison at the end.
 _WITH_COMPARISON = _HOPELESS + 2
 #: Start, two changes and a part of the comparison: with less, a search finds little.
 _TRIALS_OF_A_SEARCH = 6
@@ -136,7 +136,7 @@ class BudgetError(Error):
 
 
 class Proposals:
-    """What to try next, by predictions that are corrected by what was measured."""
+    """The trial to make next, by predictions that are corrected by what was measured."""
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ def unchanged_step(report: Report, candidate: Candidate) -> float | None:
 
 
 def value_of(report: Report | None, parameter: str) -> Any:
-    """What the parameter is set to in the report's run; None if unknown."""
+    """The value of the parameter in the report's run; None if unknown."""
     if report is None:
         return None
     model = report.profile.model

@@ -33,7 +33,7 @@ from headrace.traces.table_text import seconds
 
 
 class Tuned(HasPage):
-    """What `tune` found. ``print(result)`` is the text. Immutable."""
+    """The result of `tune`. ``print(result)`` is the text. Immutable."""
 
     def __init__(self, outcome: Outcome, took_s: float) -> None:
         self._outcome = outcome
@@ -131,7 +131,7 @@ class Tuned(HasPage):
         )
 
     def _curve(self) -> dict[str, Any]:
-        """What was predicted from the start for values of one parameter, and what trials of them measured."""
+        """The predictions from the start for values of one parameter, and their measured trials."""
         report = self._outcome.start.measured.report
         parameter, now, points = NO_CURVE if report is None else report._parsed.curve()
         measured = [

@@ -1,1 +1,1 @@
-"""What runs in the user's process: sessions, operators, steps, and the loops of trials."""
+"""Code that runs in the user's process: sessions, operators, steps, and the loops of trials."""

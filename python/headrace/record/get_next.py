@@ -135,7 +135,7 @@ class GetNext:
         return bool(self._entries) and self._entries.pop()[1]
 
     def report(self, epoch: int | None = None) -> Report:
-        """What was recorded of the loop so far, or in one epoch; see `wrap`."""
+        """The report on the loop so far, or on one epoch; see `wrap`."""
         if self._loop is None:
             raise Error(f"nothing was recorded of this loop: {self._reason}")
         return report_of_loop(self._loop.handle, epoch)
@@ -191,7 +191,7 @@ def _open(session: _core.Session | None, name: str | None, key: object, caller: 
 
 
 class _Code:
-    """What `code_key` takes for a function."""
+    """Callables that `code_key` takes."""
 
     def __init__(self, code: Any) -> None:
         self.__code__ = code

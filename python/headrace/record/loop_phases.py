@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class RealBatches(Protocol):
-    """Where the loop's own batches come from."""
+    """The iterator that the loop's own batches come from."""
 
     def take(self) -> Any:
         """The next one. Raises StopIteration after the last."""

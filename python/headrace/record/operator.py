@@ -66,7 +66,7 @@ def is_coroutine_function(function: object) -> bool:
 
 
 def name_of(function: object) -> str:
-    """What the user would call it: a function's name, an object's class."""
+    """The name that its user gives it: a function's name, an object's class."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None)
@@ -189,7 +189,7 @@ def _live_path() -> str:
 
 
 def itself(obj: Any) -> Any:
-    """What a stand-in for ``obj`` is in another process."""
+    """The object itself. Another process unpickles a stand-in for it by this call."""
     return obj
 
 

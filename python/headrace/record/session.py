@@ -1,4 +1,4 @@
-"""Where recording goes: the process's sessions, the warning about files, the end."""
+"""The process's sessions, the warning about files, the end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def set_in_trial(setters: Callable[[], dict[str, Callable[[Any], None]]], name: 
 
 
 def bare_iterator(timed: Any) -> Any:
-    """What a `TimedIterator` takes from: the recording ends with the object that is left."""
+    """The source of a `TimedIterator`. The recording ends with the object that is left."""
     return timed.__wrapped__
 
 

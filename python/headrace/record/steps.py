@@ -39,7 +39,7 @@ class step(ContextDecorator):  # noqa: N801 - used like a statement
 
 
 class TracedSteps:
-    """What `trace_steps` returns: removes its hooks, by `remove` or at the end of a ``with``."""
+    """The result of `trace_steps`. Removes its hooks, by `remove` or at the end of a ``with``."""
 
     def __init__(self, hooks: list[Any], takers: list[Callable[[], None]]) -> None:
         self._hooks = hooks

@@ -74,7 +74,7 @@ class _Moved(Copied):
             return moved
         if type(obj).__module__ == "numpy" and hasattr(obj, "dtype") and hasattr(obj, "shape"):
             return self._move_array(obj, device)
-        # What brings its own way, as batches of other libraries do.
+        # An object with a way of its own, as batches of other libraries have.
         return obj.to(device) if callable(getattr(obj, "to", None)) else obj
 
     def _move_array(self, array: Any, device: Any) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_STEPS = 8
 #: Parameters of a DataLoader that can be injected when it is made.
 OF_DATALOADER = ("num_workers", "prefetch_factor", "in_order", "pin_memory")
-#: What a DataLoader without workers must not be given.
+#: Arguments that a DataLoader without workers must not get.
 _NEEDS_WORKERS = {
     "prefetch_factor": None,
     "persistent_workers": False,
@@ -38,7 +38,7 @@ class TrialOver(SystemExit):
 
 
 class Trial:
-    """What is to be tried, and what was measured so far."""
+    """The settings to try, and the measurements so far."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         """order: ``{"changes", "loader", "made_as", "steps", "ends_at", "result", "rank"}``; loader: "" for
@@ -66,7 +66,7 @@ class Trial:
         return bool(self.changes) and same_name(made_as, self._made_as)
 
     def offers(self, name: str, parameters: Iterable[str]) -> None:
-        """What can be set of the loader that has, or had when it was made, this name."""
+        """The parameters that can be set of the loader that has, or had when it was made, this name."""
         self._settable[unnumbered(name)] = list(parameters)
 
     def begins(self, name: str, made_as: str) -> None:

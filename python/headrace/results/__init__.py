@@ -1,1 +1,1 @@
-"""What a recording says: profiles, reports, and where they lie."""
+"""Recordings, read: profiles, reports, and the places where they lie."""

@@ -1,4 +1,4 @@
-"""What was set while the program trained: kept beside its segment, and read for reports."""
+"""Parameters that were set while the program trained: kept beside its segment, and read for reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def save(session: _core.Session) -> None:
 
 
 def changes_in(run: str, rank: int, loader: str) -> list[ParameterChange]:
-    """Of a loader in a rank, made anew for each epoch or not, in their order."""
+    """The changes of a loader in a rank, made anew for each epoch or not, in their order."""
     found: list[ParameterChange] = []
     for path in process_files.paths("autopilot", run, rank):
         document = process_files.document_of(path, _MAX_BYTES) or {}

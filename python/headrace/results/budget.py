@@ -1,4 +1,4 @@
-"""Where the wall clock of a run went: the file that a recording process keeps, beside what its loops took."""
+"""The wall clock of a run: the file that a recording process keeps, beside the times of its loops."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headrace.results.figures import BudgetPart
 _MAX_BYTES = 4 << 20
 #: No time in seconds and no count is larger.
 _MOST = 1 << 53
-#: Of a place whose functions do not tell, by its phase.
+#: The part of a place whose functions do not show it, by its phase.
 _USUAL_PARTS = {"before": "startup", "first": "startup", "between": "between_epochs"}
-#: Of the wall clock: a part below it is not told what to do about.
+#: Share of the wall clock: a smaller part gets no cure.
 _WORTH_IT = 0.05
-#: Of an evaluation: starts of workers that are told first.
+#: Share of an evaluation from which on starts of workers are named first.
 _RESTARTS = 0.25
 #: If the looks missed more than this part of the time outside of loops, what they missed is told as "other".
 _MISSED = 0.25
@@ -76,7 +76,7 @@ def evaluated(run: str) -> set[str]:
 
 
 def _newest(run: str, rank: int) -> dict[str, Any] | None:
-    """Of the files of a rank: several processes may have recorded it, the last one is meant."""
+    """The budget of a rank. Several processes may have recorded it; the last one counts."""
     paths = sorted(process_files.paths("budget", run, rank), key=_written_at, reverse=True)
     documents = (process_files.document_of(path, _MAX_BYTES) for path in paths)
     return next((document for document in documents if document is not None), None)
@@ -97,7 +97,7 @@ def _number(value: Any) -> float:
 
 
 class _Parts:
-    """Of one process."""
+    """The budget of one process."""
 
     def __init__(self, document: dict[str, Any], loaders: list[dict[str, Any]]) -> None:
         self._document = document
@@ -156,7 +156,7 @@ class _Parts:
         return outside, pauses
 
     def _slowed(self) -> list[BudgetPart]:
-        """What checkpoints cost that another thread writes, by the steps meanwhile."""
+        """The cost of checkpoints that another thread writes, by the steps meanwhile."""
         beside = {name: _number(value) for name, value in self._document["beside"].items()}
         if min(beside["steps"], beside["calm_steps"]) < _FEWEST_STEPS:
             return []
@@ -282,7 +282,7 @@ def _joined(parts: list[BudgetPart]) -> list[BudgetPart]:
 
 
 def _advise(parts: list[BudgetPart], loops: dict[str, Loops], image: _core.SegmentImage) -> None:
-    """What each large part's cure would save of this run."""
+    """The seconds of this run that each large part's cure would save."""
     trains = any(part.part == "steps" for part in parts)  # else the program is an inference
     for part in parts:
         if part.share < _WORTH_IT or part.cure:

@@ -40,7 +40,7 @@ class Advice:
 
 
 class Prediction(dict[str, Any]):
-    """What a step would take with other parameters. Its entries are its attributes, too."""
+    """The step's time with other parameters. Its entries are its attributes, too."""
 
     #: Seconds per step, and the interval that it is in; None if no prediction is possible.
     step_s: float | None
@@ -48,7 +48,7 @@ class Prediction(dict[str, Any]):
     high: float | None
     #: How many times faster than the recorded step.
     speedup: float | None
-    #: What limits then: an operator's name, "sink", or "cpu".
+    #: The limit then: an operator's name, "sink", or "cpu".
     bottleneck: str | None
     #: Why no prediction is possible; empty if one is.
     reason: str
@@ -64,7 +64,7 @@ class Prediction(dict[str, Any]):
 
 @dataclass
 class Risk:
-    """What will go wrong, beside the verdict."""
+    """A fault to come, beside the verdict."""
 
     risk: str = ""
     says: str = ""
@@ -74,7 +74,7 @@ class Risk:
 
 @dataclass
 class QueueRule:
-    """What the levels of the queues name on their own: left of the operator high, right of it low.
+    """The operator that the queues' levels name on their own: left of it high, right of it low.
 
     ``left`` and ``right`` are levels from 0 to 1; None where there is no such queue.
     """
@@ -151,7 +151,7 @@ class Steps:
 
 
 def as_json(part: Any) -> dict[str, Any]:
-    """What `build` makes ``part`` of again; fields that have their defaults are left out."""
+    """Plain data from which `build` makes ``part`` again; fields that have their defaults are left out."""
     empty = type(part)()
     written: dict[str, Any] = {}
     for one in fields(part):

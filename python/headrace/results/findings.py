@@ -1,4 +1,4 @@
-"""What was found wrong with the data and the training of a run: its files, and how they are read."""
+"""Faults found in the data and the training of a run: their files, and how they are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.results.figures import Finding
 #: With so many other ranks a rank is compared.
 _MOST_RANKS = 8
 _MOST_SAMPLES = 1000
-#: Of the samples compared.
+#: Share of the compared samples.
 _SHARED = 0.02
 #: A process keeps at most some thousand findings of a thousand samples.
 _MAX_BYTES = 64 << 20
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 def documents_of(run: str, rank: int, known: set[str] | None = None) -> list[dict[str, Any]]:
-    """What the processes of a rank have written; a file that cannot be read is left out.
+    """The findings that the processes of a rank have written; a file that cannot be read is left out.
 
     known: files that are left out, too; those that are read now are added.
     """
@@ -83,7 +83,7 @@ def was_watched(run: str) -> bool:
 
 
 def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
-    """Of a run folder, worst first: those of ``loader`` and those of the run."""
+    """The findings of a run folder, worst first: those of ``loader`` and those of the run."""
     merged: dict[tuple[str, str], Finding] = {}
     documents = documents_of(run, rank)
     for document in documents:

@@ -1,4 +1,4 @@
-"""Which parameter of many runs their step depends on."""
+"""The parameters of many runs, by how much their step depends on each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Importance(NamedTuple):
     """One parameter, and what it explains."""
 
     parameter: str
-    #: Of the variance of log(step), by the runs' groups with one value: 0 to 1.
+    #: Share of the variance of log(step) between the runs' groups with one value: 0 to 1.
     share: float
-    #: Of getting such a share by chance, for the number of parameters that were looked at (Holm).
+    #: Probability of such a share by chance, for the number of parameters that were looked at (Holm).
     p: float
     #: Value of the group with the slowest and with the fastest step.
     worst: str

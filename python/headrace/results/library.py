@@ -60,7 +60,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class ReportState:
-    """What a report looks like now."""
+    """A report as it is now."""
 
     report: Report
     #: Hash of the report's content: equal stamps, equal pages.
@@ -139,7 +139,7 @@ class Library:
         now = _core.now_s()
         with self._lock:
             known = self._seen.get(key)
-        # What a running process maps into memory changes without a trace in the files' times.
+        # Memory that a running process maps changes without a trace in the files' times.
         if known is not None and known[0] == files and not run.running:
             return ReportState(known[1], str(hash(known[1].to_profile_json())), False, None)
         report = _load(run.path, loader, rank)
@@ -166,7 +166,7 @@ class Library:
         return found
 
     def summary(self, run: Run) -> Summary:
-        """What was found of the run. Never fails."""
+        """The summary of the run. Never fails."""
         files = _stamp_of(run.path)
         known = self._summaries.get(run.name)
         if known is not None and known[0] == files and not run.running:
@@ -238,7 +238,7 @@ def _load(path: Path, loader: str | None, rank: int | None) -> Report:
 
 
 def _progress(report: Report) -> tuple[Any, ...]:
-    """What grows while a run goes on. (Its time grows without it.)"""
+    """The figures that grow while a run goes on. (Its time grows without it.)"""
     return report.profile.sink.steps, tuple(op.items for op in report.profile.operators)
 
 

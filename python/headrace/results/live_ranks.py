@@ -133,7 +133,7 @@ class LiveRanks:
         self._follows = False
 
     def look(self) -> list[LoopLive]:
-        """What there is now. Never fails: what cannot be read is left out."""
+        """The loops now. Never fails: what cannot be read is left out."""
         with self._lock:
             now_s = self._asked_s = _core.now_s()
             self._read(now_s)
@@ -219,12 +219,12 @@ def _totals_in(path: str) -> dict[tuple[str, int], _core.LoopTotals]:
 
 
 def segments_of(run: str) -> list[str]:
-    """Of a run folder, for `LiveRanks`."""
+    """The segments of a run folder, for `LiveRanks`."""
     return [segment["path"] for segment in _core.find_segments(run)]
 
 
 def local_segments() -> list[str]:
-    """Of the current session's run, those of processes of this machine that run. Reading them is fast."""
+    """The segments of the current session's run whose processes run on this machine. Reading them is fast."""
     session = _core.current_session()
     if session is None or not session.live_path:
         return []

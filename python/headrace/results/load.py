@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Path of a segment, and what `_core.segment_loaders` says of one of its loaders.
 _Entry = tuple[str, dict[str, Any]]
 
-#: What a trace that may show a loop is called. JSON is taken for a saved report.
+#: Suffixes of traces that may show a loop. JSON is taken for a saved report.
 _TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db", ".pftrace")
 _NO_INPUT = (
     "it shows none, or not what makes them (headrace trace says what else is in it; "

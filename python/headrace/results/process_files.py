@@ -35,7 +35,7 @@ def ranks(kind: str, run: str) -> set[int]:
 
 
 def document_of(path: str, most_bytes: int) -> dict[str, Any] | None:
-    """What it says; None: it cannot be read, or is larger."""
+    """Its document; None: it cannot be read, or is larger."""
     import json  # costs more to import than the rest
 
     from headrace.common.folder_files import read_file

@@ -46,7 +46,7 @@ class Report(HasPage):
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
-        #: Where the segment may be, for the history, which is not part of a report: a run that ends moves it.
+        #: Paths of the segment, for the history, which is not part of a report: a run that ends moves it.
         self._segments = segments
 
     # Text and page need none of these; as Python objects, the figures of 64 workers take long to build.
@@ -59,7 +59,7 @@ class Report(HasPage):
 
     @cached_property
     def profile(self) -> Profile:
-        """What was recorded."""
+        """The recording."""
         from headrace.results.data import build
         from headrace.results.figures import Profile
 
@@ -67,7 +67,7 @@ class Report(HasPage):
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """What it means."""
+        """The verdict on it, with evidence and advice."""
         from headrace.results.data import Diagnosis, build
 
         return build(Diagnosis, self._document["diagnosis"])
@@ -79,7 +79,7 @@ class Report(HasPage):
 
     @property
     def advice(self) -> list[Advice]:
-        """What to change, best first; empty if nothing should be."""
+        """The changes to make, best first; empty if there are none."""
         return self.diagnosis.advice
 
     @cached_property
@@ -91,12 +91,12 @@ class Report(HasPage):
 
     @property
     def findings(self) -> list[Finding]:
-        """What is wrong with the data and the training, worst first; empty where nobody watched."""
+        """Faults of the data and the training, worst first; empty where nobody watched."""
         return self.profile.findings
 
     @property
     def budget(self) -> list[BudgetPart]:
-        """Where the wall clock of the rank's run went, the largest part first; empty where unknown."""
+        """The parts of the wall clock of the rank's run, the largest first; empty where unknown."""
         return self.profile.budget
 
     def samples(self, kind: str) -> list[int]:
@@ -113,7 +113,7 @@ class Report(HasPage):
 
     @property
     def second_opinions(self) -> list[SecondOpinion]:
-        """What other tools conclude from the same files; empty for what Headrace recorded itself."""
+        """Conclusions of other tools from the same files; empty for what Headrace recorded itself."""
         return self.profile.second_opinions
 
     @property
@@ -177,7 +177,7 @@ class Report(HasPage):
         return self._parsed.rank
 
     def what_if(self, **changes: object) -> Prediction:
-        """What a step would take with other parameters, from a simulation of this run.
+        """The step's time with other parameters, from a simulation of this run.
 
         ``report.what_if(num_workers=4, prefetch_factor=8)``; for a pipeline of threads and queues
         ``report.what_if(**{"decode.workers": 4, "decoded.capacity": 16})``; for both, an operator made
@@ -280,7 +280,7 @@ class Report(HasPage):
         return frame(self._document, part)
 
     def to_profile_json(self) -> str:
-        """What was recorded, in JSON: what `from_profile_json` reads."""
+        """The recording in JSON, which `from_profile_json` reads."""
         return self._profile_json
 
     def to_dict(self) -> dict[str, Any]:
@@ -298,7 +298,7 @@ class Report(HasPage):
         return self._parsed.json(-1 if indent is None else indent)
 
     def to_summary(self) -> dict[str, Any]:
-        """What matters of `to_dict`, at most 4 kB as JSON: for a script, a log or an assistant to read.
+        """The essence of `to_dict`, at most 4 kB as JSON: for a script, a log or an assistant to read.
 
         ``{"summary": 1, "loader", "rank", "verdict", "step", "advice", "risks", "operators", "queues",
         "evidence", "settings", "windows", "loaders", "ranks", "left_out"}``; docs/integrations.md
@@ -359,7 +359,7 @@ def _is_number(text: str) -> bool:
 
 
 def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
-    """What ``handle`` has recorded so far, or in one epoch (1 the first, -1 the last; four are kept).
+    """The report on ``handle`` so far, or on one epoch (1 the first, -1 the last; four are kept).
 
     Raises UsageError for an epoch that is not kept.
     """

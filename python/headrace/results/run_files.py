@@ -1,4 +1,4 @@
-"""What lies beside a segment in its run folder and belongs into its reports: findings, budget and so on."""
+"""Files beside a segment in its run folder that belong into its reports: findings, budget and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries of a folder are runs. Of ten thousand, only those that have changed are looked into again."""
+"""The runs among the entries of a folder. Of ten thousand, only those that changed are read again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headrace.results.tuning_record import BEGINS
 FILES = (".hrseg", ".json")
 #: A file that appears so soon after a folder was read may leave the folder's time as it was.
 _CLOCK_STEP_NS = 2_000_000_000
-#: What lies deeper in a folder changes without a trace in the folder's time.
+#: Files deeper in a folder change without a trace in the folder's time.
 _LOOK_DEEPER_NS = 10_000_000_000
 
 
 class _Known(NamedTuple):
-    """What was found at a path whose own time was ``time_ns``."""
+    """The result for a path whose own time was ``time_ns``."""
 
     time_ns: int
     #: The files in it; None: it is no run.

@@ -34,7 +34,7 @@ class RunRow(NamedTuple):
     samples_per_s: float
     faults: float
     cores: float
-    #: Of the loader, and of the script.
+    #: Parameters of the loader, and of the script.
     parameters: dict[str, str]
     #: Why it cannot be read; "": it can.
     problem: str = ""
@@ -45,7 +45,7 @@ _COLUMNS = RunRow._fields[: RunRow._fields.index("parameters")]
 
 
 class Runs(NamedTuple):
-    """What is known of the runs of a folder, newest first."""
+    """The runs of a folder, newest first."""
 
     rows: list[RunRow]
     #: Columns of parameters: those that differ between runs first.

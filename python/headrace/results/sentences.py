@@ -1,4 +1,4 @@
-"""What a report says, in one line each: for terminals, logs and other tools' pages."""
+"""The sentences of a report, in one line each: for terminals, logs and other tools' pages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def risks(report: Report) -> list[str]:
 
 
 def faults(report: Report) -> list[str]:
-    """What is wrong with the data and the training; notes are left to the report."""
+    """Faults of the data and the training; notes are left to the report."""
     return [plain(f"{one.kind}: {one.says}") for one in report.findings if one.severity == "fault"]
 
 
@@ -55,7 +55,7 @@ def live_lines(live: LoopLive | None) -> list[str]:
 
 
 def one_line(report: Report, live: LoopLive | None = None) -> str:
-    """What goes on now, verdict, cost, the first advice, every risk and fault."""
+    """The state now, verdict, cost, the first advice, every risk and fault."""
     parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report), *faults(report)]
     return " | ".join([*live_lines(live), *parts])
 

@@ -31,7 +31,7 @@ _MAX = {
     "loaders": 6,
     "ranks": 8,
 }
-#: Which list loses its last entry first.
+#: The lists, in the order in which they lose their last entries.
 _SHORTENED = (
     "windows",
     "settings",

@@ -24,7 +24,7 @@ from headrace.traces.files import fetch, is_url, traces_in
 
 @dataclass(frozen=True)
 class Timeline:
-    """What was written. ``clock_error_s``: largest error of the run against the device; None: unknown."""
+    """The written file. ``clock_error_s``: largest error of the run against the device; None: unknown."""
 
     path: str
     slices: int

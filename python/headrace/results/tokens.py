@@ -1,4 +1,4 @@
-"""What language data is in a loader's batches, and what other ways to form them would save."""
+"""Language data in a loader's batches, and the tokens that other ways to form them would save."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.results import process_files
 from headrace.results.figures import LengthBin, Tokens, TokenSaving
 
 _MAX_BYTES = 16 << 20
-#: What saves less is not told.
+#: Smaller savings are not reported.
 _WORTH_IT = 0.05
 #: Batches that a bucket is sorted over.
 _BUCKET = 50
@@ -19,7 +19,7 @@ _COUNTS = ("batches", "rows", "places", "tokens", "sequences")
 
 
 def tokens_in(run: str, rank: int, loader: str, step_s: float) -> Tokens | None:
-    """Of a run folder; None: the loader's batches are no language data.
+    """The language data of a loader in a run folder; None: its batches are none.
 
     step_s: its mean step.
     """
@@ -103,7 +103,7 @@ def _bins(ordered: list[int]) -> list[LengthBin]:
 
 
 def _imbalance(run: str, rank: int, loader: str, own: dict[int, int]) -> float | None:
-    """Of steps that all ranks looked into: the largest rank's tokens over the ranks' mean, less one."""
+    """The imbalance of steps that all ranks recorded: the largest rank's tokens over the mean, less one."""
     ranks = process_files.ranks("tokens", run)
     others = [seen["steps"] for one in sorted(ranks - {rank}) if (seen := _seen(run, one, loader))]
     if not others:

@@ -1,4 +1,4 @@
-"""What a search for parameters found, as plain data: a JSON document, its headline and its page."""
+"""The result of a search for parameters as plain data: a JSON document, its headline and its page."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TuningRecord:
         return render("tuning", whole_page, **self._content())
 
     def _content(self) -> dict[str, Any]:
-        """What the page shows."""
+        """The document of the page."""
         trials = self.found["trials"]
         points = [
             plots.Point(str(trial["parameter"]), *(_number(trial[name]) for name in _NUMBERS))

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from headrace.common.process_control import die_by, die_with
 
-#: What launchers, batch systems and terminals send to the process that they started.
+#: Signals that launchers, batch systems and terminals send to the process that they started.
 _FORWARDED = {
     signal.SIGTERM,
     signal.SIGHUP,

@@ -26,7 +26,7 @@ def recording_environment(environment: Mapping[str, str], folder: str) -> dict[s
 
 
 def recording_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """What inject/sitecustomize.py looks for, beside the paths that ``environment`` has."""
+    """The variables that inject/sitecustomize.py reads; the paths that ``environment`` has are kept."""
     # An empty entry of the user's means the current folder, an empty variable means nothing.
     users = environment.get("PYTHONPATH")
     # A run inside a run has our folder there already.

@@ -1,4 +1,4 @@
-"""Where a run is recorded: decided once, by the parent, for all processes of the script."""
+"""The folder of a run: decided once, by the parent, for all processes of the script."""
 
 from __future__ import annotations
 

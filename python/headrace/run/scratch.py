@@ -1,4 +1,4 @@
-"""Where the trials of ``headrace tune`` run, so that they change no file of the user's."""
+"""The folders in which trials of ``headrace tune`` run, so that they change no file of the user's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEFT_OUT = ("headrace-runs", _SCRATCH, _COPY)
 
 
 class TrialPlace(NamedTuple):
-    """Where one trial runs."""
+    """The folder of one trial."""
 
     #: Its working folder.
     folder: str
@@ -33,9 +33,9 @@ class TrialPlace(NamedTuple):
     scratch: str
     #: To be called in the script's process before the script; None: nothing. Raises OSError.
     prepare: Callable[[], object] | None
-    #: What the script's environment must have besides.
+    #: More variables for the script's environment.
     environment: dict[str, str]
-    #: What must be removed if this process is killed.
+    #: Paths that must be removed if this process is killed.
     owned: list[str]
 
 

@@ -126,7 +126,7 @@ class ScriptTrials:
         return None
 
     def line_to_change(self, changes: dict[str, Any], report: Report | None) -> str:
-        """What the user writes to have these parameters."""
+        """The line that the user changes to have these parameters."""
         model = report.profile.model if report is not None else None
         if model is None:
             calls = [_live_call(parameter, value) for parameter, value in changes.items()]

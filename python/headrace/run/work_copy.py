@@ -31,7 +31,7 @@ class WorkCopy:
         self._left_out = left_out
         self._bytes_left = most_bytes
         self._shares_blocks = True
-        #: What cannot be read, so that it is not in the copy.
+        #: Files that cannot be read, so that they are not in the copy.
         self.unreadable: list[str] = []
         #: Links that lead out of the folder, by what they lead to.
         self.leads_out: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""What people look at: the command line, pages, live views, notebooks."""
+"""Surfaces for people: the command line, pages, live views, notebooks."""

@@ -33,7 +33,7 @@ class Tensor(NamedTuple):
 
     step: int
     rank: int
-    #: Of the operator in its step, as it ran.
+    #: The operator's number in its step, as it ran.
     order: int
     name: str
     is_output: bool
@@ -81,7 +81,7 @@ def is_dump(path: str | os.PathLike[str]) -> bool:
 
 
 def check_dump(path: str | os.PathLike[str], *, largest: float = math.inf) -> Table:
-    """What is wrong with the tensors of a dump, in the order in which the operators ran.
+    """Findings in the tensors of a dump, in the order in which the operators ran.
 
     path: a folder of MindSpore's dump (with ``statistic.csv``) or of msprobe (with ``dump.json``), of one
     step or of many. largest: magnitudes from it on are named, too.

@@ -1,4 +1,4 @@
-"""Which files `Trace.load` is to read: paths, folders, URLs, and ranks named by the caller."""
+"""The files that `Trace.load` reads: paths, folders, URLs, and ranks named by the caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.common.plain import error_line, without_secrets
 from headrace.errors import FormatError, UsageError
 from headrace.traces import nsight, xplane
 
-#: What `Trace.load` takes.
+#: The arguments of `Trace.load`.
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
 ENDINGS = (
@@ -35,7 +35,7 @@ ENDINGS = (
 _PART = 1 << 20
 
 
-#: What `trace_handler` and torch's `tensorboard_trace_handler` write in every cycle of a profiler's schedule.
+#: Files of `trace_handler` and torch's `tensorboard_trace_handler`, one a cycle of a profiler's schedule.
 _CYCLES = (
     re.compile(r"(?P<of>rank(?P<rank>\d+))\.step(?P<at>\d+)\.trace\.json(\.gz)?"),
     re.compile(r"(?P<of>.+)\.(?P<at>\d{10,})\.pt\.trace\.json(\.gz)?"),
@@ -116,7 +116,7 @@ _ROCPROF = ("_results.db", "_results.pftrace", "_results.json", "_results.json.g
 
 
 def without_repeats(paths: list[str], notes: list[str]) -> list[str]:
-    """Of rocprofv3's files of one run the best one, with a note."""
+    """The best one of rocprofv3's files of one run, with a note."""
     best: dict[str, tuple[int, str]] = {}
     run_of: dict[str, str] = {}
     for path in paths:
@@ -295,7 +295,7 @@ class Loader:
         return self._again().load()
 
     def _load_local(self) -> _core.TraceSet:
-        """What is no trace, in a folder that was searched, is left out with a note."""
+        """Files that are no traces, in a folder that was searched, are left out with a note."""
         assert self._local is not None
         try:
             return self._local.load()

@@ -43,7 +43,7 @@ def memory_summary(snapshot: MemorySnapshot, width: int = 100) -> str:
 
 
 def findings_of(snapshot: MemorySnapshot) -> tuple[list[str], bool]:
-    """What calls for something, and whether anything does: failed requests, else growth and fragmentation."""
+    """Lines that ask for a change, and whether there are any: failed requests, growth, fragmentation."""
     failed = list(snapshot.oom().rows())
     if failed:
         last = {row["device"]: row for row in failed}

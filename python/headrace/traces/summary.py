@@ -195,7 +195,7 @@ def _memory(trace: Trace) -> str:
 
 
 def _host(trace: Trace, width: int) -> str:
-    """What a trace without a device has: operators, or, of another tool, what has a name and a duration."""
+    """The summary of a trace without a device: operators, or calls with a name and a duration."""
     rows: dict[str, list[float]] = {}
     for row in trace.operators().rows():
         entry = rows.setdefault(row["name"], [0.0, 0])
@@ -241,7 +241,7 @@ _FIRST = ("step_trace_time", "op_statistic")
 
 
 def _written(trace: Trace, width: int) -> list[str]:
-    """Of a profile without its timeline: the tables that the profiler wrote."""
+    """The summary of a profile without its timeline: the tables that the profiler wrote."""
     there = trace.tables()
     parts = [f"{name}:\n{trace.table(name).to_text(width, _SHOWN)}" for name in _FIRST if name in there]
     return [*parts, f"tables of the profiler (--table NAME): {', '.join(there)}"]

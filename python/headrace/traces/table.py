@@ -45,7 +45,7 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know, a sentence each."""
+        """Remarks for the reader, a sentence each."""
         return self._columns.notes
 
     def describe(self) -> Table:

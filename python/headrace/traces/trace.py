@@ -120,7 +120,7 @@ class Trace(TraceTables):
 
     @property
     def base_time_ns(self) -> list[int | None]:
-        """Of each rank, what makes Unix time of its time stamps, ns; None where the file does not say it."""
+        """By rank: the ns to add to its time stamps for Unix time; None where the file does not say it."""
         return [facts["base_time_ns"] for facts in self._facts]
 
     @property
@@ -135,7 +135,7 @@ class Trace(TraceTables):
 
     @property
     def notes(self) -> list[str]:
-        """What reading had to skip, repair or leave out, and which ranks are missing."""
+        """A line for each part that reading skipped, repaired or left out, and for missing ranks."""
         several = len(self) > 1
         notes = []
         for facts in self._facts:
@@ -176,7 +176,7 @@ class Trace(TraceTables):
         return Cluster(*map(Table, _core.cluster(self._traces, self._profiles, self._summary)))
 
     def advice(self) -> Table:
-        """What to change, the most urgent first: ``rule, severity, says, figures, cure, source``.
+        """Advice, the most urgent first: ``rule, severity, says, figures, cure, source``.
 
         Rules about idle time, communication, data loading, launches and garbage collection work on any
         trace, the others on profiles of Ascend NPUs. Every rule has a row: severity ``none`` where it found

@@ -18,7 +18,7 @@ def _torch_has_cuda() -> bool:
 
 
 def available_devices() -> list[str]:
-    """What `open_device` can open here: "cpu", "cuda:0", ..."""
+    """The devices that `open_device` can open here: "cpu", "cuda:0", ..."""
     return _core.available_devices(_core.CUDA_LIBRARY)
 
 

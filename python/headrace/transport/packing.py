@@ -9,7 +9,7 @@ from typing import Any
 from headrace import _core
 from headrace.transport.structure import is_host_tensor, is_numpy_array, is_other_array
 
-#: What to copy, and how the copied bytes become an array like the one that they came from.
+#: The bytes to copy, and how they become an array like the one that they came from.
 Packed = tuple[Any, Callable[[_core.DeviceArray], Any]]
 
 

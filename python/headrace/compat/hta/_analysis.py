@@ -21,7 +21,7 @@ from headrace.compat.hta._trace import Trace, TraceFiles
 
 
 class TimeSeriesTypes(enum.Flag):
-    """What `TraceAnalysis.generate_trace_with_counters` adds."""
+    """Counters that `TraceAnalysis.generate_trace_with_counters` adds."""
 
     QUEUE_LENGTH = enum.auto()
     MEMCPY_BANDWIDTH = enum.auto()

@@ -1,4 +1,4 @@
-"""Which event runs inside which, on all threads of a rank, and the kernels below each."""
+"""The tree of events within events, on all threads of a rank, and the kernels below each."""
 
 from __future__ import annotations
 

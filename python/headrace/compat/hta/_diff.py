@@ -14,7 +14,7 @@ Numbers = int | list[int] | None
 
 
 class DeviceType(enum.Enum):
-    """Which rows are compared."""
+    """The rows to compare."""
 
     CPU = 1
     GPU = 2

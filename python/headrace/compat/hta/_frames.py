@@ -36,7 +36,7 @@ _SYNCHRONISATION = ("Event Sync", "Context Sync")
 
 
 def read_arguments() -> dict[str, str]:
-    """What has to be read of the files for `frame_of`."""
+    """The arguments of events that `frame_of` needs, by their kinds."""
     return {name: kind for name, _, kind, _ in ARGUMENTS}
 
 

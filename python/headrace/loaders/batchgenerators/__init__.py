@@ -57,7 +57,7 @@ class AugmenterAttachment(Attachment):
 
 
 class Recorder:
-    """What an augmenter's workers and queues report to. Does not keep the augmenter."""
+    """The record of an augmenter's workers and queues. Does not keep the augmenter."""
 
     def __init__(self, augmenter: weakref.ref[Any]) -> None:
         self._augmenter = augmenter
@@ -87,7 +87,7 @@ class Recorder:
         return None if augmenter is None else producer.model_of(augmenter)
 
     def producer_of(self, augmenter: Any) -> Producer | None:
-        """What its workers run instead of its data loader and its transform."""
+        """The producer that its workers run instead of its data loader and its transform."""
         if self._handle is None or self._handle.id < 0:
             return None
         path = self._handle.session.live_path

@@ -89,13 +89,13 @@ def sizes_of(augmenter: Any) -> Sizes:
 
 
 def queues_of(augmenter: Any) -> list[Any]:
-    """What its workers put batches into; empty before they start."""
+    """The queues that its workers put batches into; empty before they start."""
     one = getattr(augmenter, "_queue", None)
     return [one] if one is not None else list(getattr(augmenter, "_queues", ()))
 
 
 def results_of(augmenter: Any) -> Any:
-    """What the loop takes batches from; None before its workers start."""
+    """The queue from which the loop takes batches; None before its workers start."""
     return getattr(augmenter, "results_loop_queue", None) or getattr(augmenter, "pin_memory_queue", None)
 
 

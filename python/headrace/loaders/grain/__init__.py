@@ -59,7 +59,7 @@ class GrainAttachment(Attachment):
         for place, stage in enumerate(graph.stages):
             for index, each in enumerate(stage.operators):
                 at = place * _core.PLACES_PER_STAGE + index
-                # What is not called yet stands in the graph as well.
+                # Operators without a call yet are in the graph as well.
                 handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
         self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
         self._keep(graph)

@@ -1,4 +1,4 @@
-"""Which thread or process runs which node, read from a tree of Grain's datasets or of its iterators.
+"""The nodes of each thread and process, read from a tree of Grain's datasets or of its iterators.
 
 A node runs where it is asked for an element, so nodes on each other are one stage. Prefetching nodes have
 threads or a process: what is below them is another stage. A tree of datasets and the iterators made of it
@@ -61,7 +61,7 @@ class Operator:
 
 @dataclass
 class Stage:
-    """What the same threads run. No workers: it runs in the training loop."""
+    """Operators that the same threads run. No workers: it runs in the training loop."""
 
     operators: list[Operator] = field(default_factory=list)
     workers: int = 1
@@ -79,7 +79,7 @@ class Stage:
 
 @dataclass
 class Edge:
-    """What prefetching nodes hold between two stages. `nodes`: that this process has, the last one last."""
+    """A buffer of prefetching nodes between two stages. `nodes`: that this process has, the last one last."""
 
     fills: Stage
     takes: Stage
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def name_and_kind(node: Any) -> tuple[str, str]:
-    """What the user would call a node, and what it does."""
+    """A node's name, as its user would say it, and its kind."""
     own = type(node).__name__.strip("_")
     for end in ("MapDataset", "IterDataset", "DatasetIterator", "Iterator"):
         own = own.removesuffix(end)

@@ -18,11 +18,11 @@ from typing import Any
 from headrace import _core
 from headrace.common.weak_tables import remove_with
 
-#: What is called instead of a recorded iterator's `__next__`, by the iterator's id.
+#: The function in place of a recorded iterator's `__next__`, by the iterator's id.
 _timed: dict[int, Callable[[], Any]] = {}
 #: Classes whose methods ask, with what they had before.
 _bare: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
-#: What is called instead of the `__getitem__` of a MapDataset, by its id. A dataset has many iterators.
+#: The function in place of the `__getitem__` of a MapDataset, by its id. A dataset has many iterators.
 Items = dict[int, Callable[[Any, Any], Any]]
 
 
@@ -44,7 +44,7 @@ def time_iterator(node: Any, operator: _core.OperatorHandle) -> None:
 
 
 def timed_item(node: Any, operator: _core.OperatorHandle) -> Callable[[Any, Any], Any]:
-    """What each element of a MapDataset is read with, as one call of the operator."""
+    """The function that reads each element of a MapDataset, as one call of the operator."""
     timed: Any = _core.TimedCallable(_patched(type(node), "__getitem__"), operator)
     return timed  # type: ignore[no-any-return]
 

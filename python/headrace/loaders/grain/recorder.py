@@ -25,7 +25,7 @@ from headrace.loaders.grain.graph import (
 )
 from headrace.record.session import join_run
 
-#: What records the parts of an interleave, by the id of its iterator.
+#: The recorder of the parts of an interleave, by the id of its iterator.
 _interleaves: dict[int, tuple[Recorder, int, int, int]] = {}
 
 
@@ -192,7 +192,7 @@ class WorkerStart:
         self.users = users
         self.live_path = live_path
         self.recorder = recorder
-        #: Where the stages of the process begin, and which of them its own thread is.
+        #: The place at which the stages of the process begin, and that of its own thread.
         self.first = first
         self.takes = takes
 

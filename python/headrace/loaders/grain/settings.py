@@ -29,7 +29,7 @@ from headrace.results.loader_model import LoaderModel
 _READ_OPTIONS = "set it in ReadOptions(), which to_iter_dataset() takes"
 _PROCESSES = "set it in MultiprocessingOptions(), which mp_prefetch() takes"
 _OF_LOADER = "set it in grain.DataLoader()"
-#: What a DataLoader calls the parameters of mp_prefetch.
+#: A DataLoader's names of the parameters of mp_prefetch.
 _LOADERS_NAMES = {"num_workers": "worker_count", "per_worker_buffer_size": "worker_buffer_size"}
 _READ_OPTIONS_OF_LOADER = "set it in ReadOptions(), which grain.DataLoader() takes"
 _NAMES = {READS: "prefetch", THREAD: "thread prefetch", PROCESS: "mp_prefetch", INTERLEAVE: "interleave"}
@@ -51,7 +51,7 @@ def queues_of(graph: Graph) -> dict[int, tuple[str, int, int, bool]]:
 
 
 def setters_of(obj: Any) -> dict[str, Callable[[Any], None]]:
-    """What sets a parameter of a DataLoader, or of the one node of a dataset that reads with threads."""
+    """The setters of a DataLoader's parameters, or of the one node of a dataset that has threads."""
     where = {name: ("_read_options", name) for name in ("num_threads", "prefetch_buffer_size")}
     is_loader = isinstance(obj, classes_of("grain", "DataLoader"))
     reads = [obj]

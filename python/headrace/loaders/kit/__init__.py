@@ -1,1 +1,1 @@
-"""What adapters are made of: the contract, names, streams, and the loops that they record."""
+"""Parts of adapters: the contract, names, streams, and the loops that they record."""

@@ -88,7 +88,7 @@ class Attachment:
         queues to it here."""
 
     def around(self, iterator: Iterator[Any]) -> Iterator[Any]:
-        """What a loop takes from, given what the object's own ``__iter__`` made."""
+        """The iterator that a loop takes from, given the one that the object's own ``__iter__`` made."""
         return iterator
 
     def detach(self) -> None:
@@ -153,7 +153,7 @@ class Adapter(ABC):
         raise NotImplementedError
 
     def unrecorded(self, obj: Any) -> Any:
-        """What yields the batches of ``obj`` without a recording, and leaves ``obj`` as it is."""
+        """An iterable over the batches of ``obj`` without a recording, which leaves ``obj`` as it is."""
         return obj
 
     def generators(self, obj: Any) -> list[Any]:
@@ -165,11 +165,11 @@ class Adapter(ABC):
         return sys.maxsize
 
     def handle_of(self, obj: Any) -> _core.LoaderHandle | None:
-        """Of an object that `as_instance` made, or that records itself: its record; None: it has none."""
+        """The record of an object that `as_instance` made, or that records itself; None: it has none."""
         return None
 
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
     ) -> Any | None:
-        """What `wrap` returns for an object that records its own loops; None for all others."""
+        """The result of `wrap` for an object that records its own loops; None for all others."""
         return None

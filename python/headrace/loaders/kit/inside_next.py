@@ -1,4 +1,4 @@
-"""What a loop waits for inside next() of an object of unknown kind: samples of the loop thread's stack.
+"""The waits of a loop inside next() of an object of unknown kind: samples of the loop thread's stack.
 
 A loop that waits for threads or processes of the object's own hardly computes and is not the place of the
 work. The record of the loader then says what it waits for (``waits_for``), how many of them pools have
@@ -42,7 +42,7 @@ _PARAMETERS = (
     "_workers",
 )
 
-#: What functions of the standard library wait for, by the end of their file's path.
+#: Functions of the standard library that wait, and for which workers, by the end of their file's path.
 _WAITS = {
     "/multiprocessing/connection.py": ("processes", {"_recv", "recv", "recv_bytes", "poll", "wait"}),
     "/multiprocessing/pool.py": ("processes", {"get", "next", "wait"}),
@@ -258,7 +258,7 @@ def _sample_one(each: _Watched) -> bool:
 
 
 def _waits_for(calls: _Calls) -> str:
-    """What the innermost calls wait for: "threads", "processes", or "" for work, sleep and reads."""
+    """The innermost calls wait for this: "threads", "processes", or "" for work, sleep and reads."""
     found = ""
     for code, _, _ in calls:
         file = code.co_filename.replace("\\", "/")

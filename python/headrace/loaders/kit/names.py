@@ -1,4 +1,4 @@
-"""What things of the user's program are called in reports."""
+"""Names of the user's functions and objects in reports."""
 
 from __future__ import annotations
 

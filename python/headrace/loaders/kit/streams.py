@@ -24,13 +24,13 @@ from headrace.results.loader_model import LoaderModel, LoaderParameter
 class StreamStages(NamedTuple):
     """How the stages of a library's streams are timed."""
 
-    #: Where its datasets are defined.
+    #: The modules that define its datasets.
     module: str
     #: Datasets ask from now on whether they are recorded. Raises LookupError for another version.
     install: Callable[[], None]
     #: How many parts workers can share; None: not known, or not a stream.
     shards_of: Callable[[Any], int | None] = lambda _: None
-    #: What its user set in a stream.
+    #: The parameters that its user set in a stream.
     parameters_of: Callable[[Any], list[LoaderParameter]] = lambda _: []
     #: Whether a stream gives each worker a part of its samples, however many workers there are.
     splits_itself: bool = False
@@ -96,7 +96,7 @@ def record_in_worker(dataset: Any, loader: int) -> bool:
 
 
 def chain_of(dataset: Any) -> Chain | None:
-    """Which operators record the loop over ``dataset`` that begins now; None: it is not recorded."""
+    """The operators that record the loop over ``dataset`` that begins now; None: there is no recording."""
     return _chains.get(id(dataset)) or _of_worker
 
 
@@ -111,7 +111,7 @@ def shards_of(dataset: Any) -> int | None:
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
-    """What the user of a stream, of a known library, set in it."""
+    """The parameters that the user of a stream, of a known library, set in it."""
     stages = _stages_of(dataset)
     try:
         return stages.parameters_of(dataset) if stages is not None else []

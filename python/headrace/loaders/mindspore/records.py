@@ -1,4 +1,4 @@
-"""Which datasets are recorded: wrapped ones, and under ``headrace run`` all that are iterated over."""
+"""The datasets that are recorded: wrapped ones, and under ``headrace run`` all that are iterated over."""
 
 from __future__ import annotations
 

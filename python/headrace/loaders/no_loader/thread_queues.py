@@ -221,7 +221,7 @@ def waits(block: bool, timeout: float | None) -> bool:
 
 
 def name_in(found: Any, caller: FrameType) -> str:
-    """What the user's function calls the queue; "" if that is unknown."""
+    """The queue's name in the user's function; "" if it is unknown."""
     for place in (_core.local_variables(caller), caller.f_globals):
         for name, value in list(place.items()):
             if value is found:

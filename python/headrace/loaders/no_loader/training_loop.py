@@ -128,7 +128,7 @@ _Path = tuple[Function, ...]
 
 
 def _paths_below(samples: Sequence[StackSample], depth: int, frame: int) -> list[_Path]:
-    """What ran inside the frame, in the last samples that found it."""
+    """The calls inside the frame, in the last samples that found it."""
     paths = []
     for sample in reversed(samples):
         if len(sample.frames) <= depth or sample.frames[depth] != frame:
@@ -168,7 +168,7 @@ def _computes(function: Function) -> bool:
 
 
 def _depth_of_compute(path: _Path) -> int:
-    """Where the first function of a library's forward, backward or update is; -1: nowhere."""
+    """The depth of the first function of a library's forward, backward or update; -1: there is none."""
     return next((depth for depth, function in enumerate(path) if _computes(function)), -1)
 
 

@@ -193,7 +193,7 @@ class RayAttachment(Attachment):
 
 
 def _settings_of(operator: Any) -> dict[str, int]:
-    """What the user set of it: at most so many tasks, cores for each."""
+    """The limits that the user set: the most tasks, cores for each."""
     found: dict[str, int] = {}
     limit = getattr(operator, "_max_concurrency", None)
     if isinstance(limit, int) and limit > 0:
@@ -210,7 +210,7 @@ _METHODS = {"MapBatches": "map_batches", "FlatMap": "flat_map", "Map": "map", "F
 
 
 def _method_of(name: str) -> str:
-    """Of the last function in an operator's name; "" if it has none."""
+    """The method behind the last function in an operator's name; "" if it has none."""
     kinds = re.findall(r"\b(MapBatches|FlatMap|Map|Filter)\(", name)
     return _METHODS[kinds[-1]] if kinds else ""
 

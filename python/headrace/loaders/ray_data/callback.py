@@ -1,4 +1,4 @@
-"""What Ray calls as an execution goes on, in the driver alone."""
+"""The callback that Ray calls as an execution goes on, in the driver alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CallbackClasses(list[Any]):
 
 #: Calls of one moment that are recorded one by one; more are fewer, longer ones.
 _MAX_CALLS = 16
-#: Where the time of user's functions is, the first one that has a value: those of newer versions first.
+#: Fields of the time of user's functions; the first one with a value counts. Newer versions' are first.
 _BUSY = ("function_body_time_s", "block_transform_time_s", "block_generation_time")
 
 

@@ -131,7 +131,7 @@ class _TimedAggregator:
 
 def _cells_of(coroutine: Any) -> Iterator[types.CellType]:
     """The filled cells in the closures of SPDL's functions below a stage's coroutine."""
-    # Which of them name the coroutine's function depends on the version of Python.
+    # The version of Python decides which of them name the coroutine's function.
     held = [*_core.local_variables(coroutine.cr_frame).values(), *gc.get_referents(coroutine)]
     pending = [each for each in held if _is_of_spdl(each)]
     seen: set[int] = set()

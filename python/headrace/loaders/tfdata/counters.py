@@ -104,7 +104,7 @@ class Counters:
                     self.ready = sum(found)
 
     def _inner(self, model: Any, node: Any) -> int:
-        """What datasets that ``node`` makes itself (a flat_map, an interleave) have worked meanwhile."""
+        """The work meanwhile of datasets that ``node`` makes itself (a flat_map, an interleave)."""
         spent = 0
         left = list(node.inputs[1:])
         seen: set[int] = set()

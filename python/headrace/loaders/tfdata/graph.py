@@ -1,4 +1,4 @@
-"""Which threads run which dataset, read from the datasets that the user put together.
+"""The datasets of each thread, read from the datasets that the user put together.
 
 An iterator runs in the thread that asks it for an element. ``prefetch`` has a thread of its own; a map, an
 interleave or a batch with ``num_parallel_calls`` has one that asks what is below it, and so many calls at
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass
 class Stage:
-    """What the same threads run. No workers: it runs in the training loop."""
+    """Datasets that the same threads run. No workers: it runs in the training loop."""
 
     nodes: list[Node] = field(default_factory=list)
     workers: int = 1
@@ -266,7 +266,7 @@ def _of_node(node: Node, stage: Stage, place: int, workers: int, shown: ShownGra
 
 
 def _of_options(options: Any, shown: ShownGraph) -> None:
-    """What the user has set of the limits of tuning."""
+    """The limits of tuning that the user has set."""
     for group, names in (
         ("autotune", ("enabled", "cpu_budget", "ram_budget")),
         ("threading", ("private_threadpool_size",)),

@@ -34,7 +34,7 @@ class Watcher(Protocol):
 
 
 class _Recording:
-    """What is recorded now."""
+    """The loop that is recorded now."""
 
     always = False  #: under ``headrace run``
     watcher: Watcher | None = None

@@ -20,7 +20,7 @@ _TAKE_NO_TIME = (
     *("Placeholder", "Const", "Identity", "IdentityN", "NoOp", "Cast", "EnsureShape"),
     *("Reshape", "Shape", "StridedSlice", "ExpandDims", "Squeeze", "Pack", "Unpack"),
 )
-#: What `from_generator` calls for an element, beside what it calls for an iterator.
+#: The functions that `from_generator` calls for an element, beside those for an iterator.
 _NEXT_OF_GENERATOR = "generator_py_func"
 
 
@@ -45,7 +45,7 @@ _running = _Running()
 
 
 def tokens_of(dataset: Any) -> list[str]:
-    """What ``dataset`` calls for its elements, by TensorFlow's names; empty if it is not Python alone."""
+    """The functions that ``dataset`` calls, by TensorFlow's names; empty if it is not Python alone."""
     function = getattr(dataset, "_map_func", None) or getattr(dataset, "_predicate", None)
     if function is None or _MODULE not in sys.modules:
         return []

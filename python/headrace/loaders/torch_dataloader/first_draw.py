@@ -1,4 +1,4 @@
-"""What an iterator's sampler draws: the time of an epoch's first draw, the indices of a watched loader."""
+"""The draws of an iterator's sampler: the time of an epoch's first draw, the indices of a watched loader."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FirstDraw(Iterator[Any]):
 
 
 def sampler_of(iterator: Any) -> Any:
-    """What decides the order: the sampler inside torch's BatchSampler."""
+    """The sampler that decides the order, inside torch's BatchSampler if there is one."""
     sampler = iterator.__dict__.get("_index_sampler")
     return getattr(sampler, "sampler", sampler) if type(sampler).__name__ == "BatchSampler" else sampler
 

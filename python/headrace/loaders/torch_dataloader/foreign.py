@@ -62,7 +62,7 @@ _CONVERTER = "keras.src.trainers.data_adapters.data_adapter_utils"
 
 
 def users_dataset(dataset: Any) -> Any:
-    """What the user has behind ``dataset``, if Keras or another library made that; else itself."""
+    """The user's object behind ``dataset``, if Keras or another library made that; else itself."""
     foreign = foreign_of(dataset)
     if foreign is not None:
         return foreign.users_dataset(dataset)
@@ -74,7 +74,7 @@ def users_dataset(dataset: Any) -> Any:
 
 
 def name_in_loop(dataset: Any) -> str:
-    """What runs in the loop of an iterable dataset. A PyDataset with workers is read by those."""
+    """The work in the loop of an iterable dataset. A PyDataset with workers is read by those."""
     found = users_dataset(dataset)
     if found is not dataset and (workers_of(dataset) or 0) > 1:
         return "convert_to_tensor"

@@ -72,7 +72,7 @@ class _Pending(threading.local):
     """State between the call of ``_get_iterator`` and its return, innermost last."""
 
     def __init__(self) -> None:
-        #: Of a call inside that of a subclass's own hook, `_INNER`; None: not recorded.
+        #: `_INNER` in a call inside that of a subclass's own hook; None: not recorded.
         self.stack: list[_Start | object | None] = []
 
     def start(self) -> _Start | None:
@@ -383,7 +383,7 @@ def hooked_get_iterator(base: type) -> _core.HookedCall | None:
 
 
 def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
-    """What makes torch's iterators for another library's loader, with recording.
+    """Makes torch's iterators for another library's loader, with recording.
 
     of_outer_loops: only of those that a recorded `OuterLoop` asks for.
     """

@@ -1,4 +1,4 @@
-"""Which loaders are recorded: wrapped ones, those made from them, and under ``headrace run`` all of them."""
+"""The recorded loaders: wrapped ones, those made from them, and under ``headrace run`` all of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Watcher(Protocol):
     """A framework's callback, which knows what the loops of its trainer are for."""
 
     def role(self) -> str:
-        """What a loop that begins now is for: "train", "validation", ...; empty: unknown."""
+        """The purpose of a loop that begins now: "train", "validation", ...; empty: unknown."""
 
     def recorded(self, record: Record, role: str) -> None:
         """``record`` is that of a loop that begins."""

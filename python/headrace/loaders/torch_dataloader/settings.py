@@ -45,7 +45,7 @@ def _trainer() -> str:
     return ""
 
 
-#: What transformers' Trainer sets in its own arguments.
+#: Parameters that transformers' Trainer sets by its own arguments.
 _OF_TRAINER = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
 _SHARD_ADVICE = (
     "the dataset is a stream and must give each worker its own part (get_worker_info()), "
@@ -80,7 +80,7 @@ class Settings(NamedTuple):
     splits_itself: bool = False
     #: Workers of Keras' PyDataset, then the user's only parameter.
     keras_workers: int | None = None
-    #: Of another library's loader: its user's parameters, as (torch's name, its name).
+    #: The user's parameters of another library's loader, as (torch's name, its name).
     foreign: tuple[tuple[str, str], ...] = ()
     #: Parameters of a library's DataLoader, or of a stream: name, value, default and where its user sets it.
     of_stream: tuple[tuple[str, Any, Any, str], ...] = ()

@@ -1,4 +1,4 @@
-"""What runs in each worker process of a DataLoader between the user's worker_init_fn and its first batch.
+"""The start of recording in each worker process of a DataLoader, between worker_init_fn and its first batch.
 
 The put and get of a loader's own queues, here and in the loop, report where each batch is. The queue object
 stays the loader's; it gets a subclass of its class with the same name, whose methods pass the call to the

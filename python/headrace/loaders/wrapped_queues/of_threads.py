@@ -18,7 +18,7 @@ def record(queue: Any, name: str, session: _core.Session) -> None:
     queues = _queues.setdefault(session, ThreadQueues(session))
 
     def report(epoch: int | None = None) -> Report:
-        """What was recorded of the loop that takes from the queue; see `wrap`."""
+        """The report on the loop that takes from the queue; see `wrap`."""
         if queues.loop is None:
             raise Error(
                 f"nothing was recorded of {name}: the main thread has taken nothing from a wrapped queue yet"

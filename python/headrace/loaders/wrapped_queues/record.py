@@ -88,7 +88,7 @@ class QueueRecord:
         return producer(self.handle.id, name)
 
     def report(self, epoch: int | None = None) -> Report:
-        """What was recorded of the loop that takes from the queue; see `wrap`."""
+        """The report on the loop that takes from the queue; see `wrap`."""
         if self.handle.id < 0:
             raise Error(f"nothing was recorded of {self.name}: the run has no room for its loop")
         return report_of_loop(self.handle, epoch)

@@ -1,1 +1,1 @@
-"""Where the wall clock of a run goes outside of steps and waits: looks at its thread, kept in a file."""
+"""The wall clock of a run outside of steps and waits: looks at its thread, kept in a file."""

@@ -40,7 +40,7 @@ _SAVE_S = 2.0
 #: Stacks before the first loop that are told apart.
 _MOST_STACKS = 500
 _STACK_DEPTH = 16
-#: Of usual steps.
+#: The most places of usual steps.
 _MOST_PLACES = 32
 
 
@@ -53,12 +53,12 @@ class Looks:
         self._order = 0
         self._gone_steps = 0
         self._thread = threading.main_thread().ident or 0
-        #: What calls the loops.
+        #: The functions that call the loops.
         self._trunk: set[CodeType] = set()
         self._began = self._last = _core.now_s()
         #: Before the first loop: seconds by stack, until it is known what calls loops; None: it has begun.
         self._before: dict[tuple[Call, ...], float] | None = {}
-        #: Of the gap between two loops that goes on.
+        #: Seconds by place, of the gap between two loops that goes on.
         self._gap: dict[Place, float] = {}
         self._gaps = 0
         #: Functions that usual steps were seen in: a long step in one of them is not a pause.

@@ -39,16 +39,16 @@ class Loop:
         #: 0: not known.
         self.thread = 0
         self.runs = False
-        #: Of all loops before this one.
+        #: Steps of all loops before this one.
         self.steps_at_begin = -1
-        #: Of the function that has the loop.
+        #: The code of the function that has the loop.
         self.code: CodeType | None = None
         #: Loops begun before this one.
         self.order = 0
         self.steps = handle.steps
         #: Steps that were complete when the one that goes on began.
         self.computes = handle.computes
-        # What tells training from evaluation.
+        # These tell training from evaluation.
         self.without_gradients = False
         self.called_evaluation = False
         self.trained = False
@@ -58,11 +58,11 @@ class Loop:
         self._since = _core.now_s()
         self._collected_s = _core.collections_s()
         self._began_steps = self.steps
-        #: Of the last looks that found more batches: the mean of a step, its wait included.
+        #: The mean step, its wait included, at each of the last looks that found more batches.
         self._rates: deque[float] = deque(maxlen=_KEPT)
         self._long: set[int] = set()
         self._early: dict[int, tuple[Place, float]] = {}  # before it is known what is usual
-        #: Of the step that goes on: where it was, if it is a long one; at its last look into usual steps.
+        #: Places of the step that goes on, if it is a long one; the last one; and that of a usual step.
         self._paused: dict[Place, float] = {}
         self._paused_at: Place | None = None
         self.seen_at = ""
@@ -119,7 +119,7 @@ class Loop:
         return self.steps in self._long or self.steps in self._early
 
     def paused(self, more_s: float) -> list[tuple[Place, float]]:
-        """Where the step was, if it is a long one, and how long. Told once. more_s: for the last place."""
+        """The places of a long step with their seconds, returned once. more_s: for the last place."""
         if self._paused_at is not None:
             self._paused[self._paused_at] += more_s
         found = list(self._paused.items())

@@ -1,4 +1,4 @@
-"""What the loop's thread is at, from its stack outside of steps and waits."""
+"""The work of the loop's thread, from its stack outside of steps and waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SENDS = {"sync", "update", "broadcast", "push", "publish", "transfer", "send", 
 _WEIGHTS = {"weights"}
 _TRAINING = {"train", "training", "trainer", "fit"}
 _TRAINS = ("/torch/optim/", "/torch/autograd/__init__.py", "/torch/_tensor.py")
-#: Where a loop begins and ends: its time is that of the loader, which is known exactly.
+#: Files in which a loop begins and ends: their time is the loader's, which is known exactly.
 _LOADERS = ("/torch/utils/data/dataloader.py", "/headrace/loaders/", "/headrace/record/")
 #: Frames that are looked at, from the outermost one on; of another thread, from the innermost one on.
 _DEPTH = 100
@@ -66,13 +66,13 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What the time is for ("": not known), and "evaluate (train.py:88)", with the line of the call."""
+    """The purpose of the time ("": not known), and "evaluate (train.py:88)", with the line of the call."""
 
     part: str
     function: str
 
 
-#: Where a step is that waits for a collection.
+#: The place of a step that waits for a collection.
 COLLECTOR = Place("", "Python's garbage collector (gc.freeze() before the loop)")
 
 
@@ -87,7 +87,7 @@ def length_of_trunk(calls: Sequence[Call], trunk: set[CodeType]) -> int:
 
 
 def place_of(calls: Sequence[Call], trunk: int) -> Place | None:
-    """What the first ``trunk`` calls have called. None: a loader that begins or ends its epoch."""
+    """The place that the first ``trunk`` calls have called. None: a loader begins or ends its epoch."""
     inner = calls[trunk:]
     if inner and inner[0].code.co_name in ("__next__", "__iter__"):
         return None
@@ -113,7 +113,7 @@ def caller_of(calls: Sequence[Call]) -> str:
 
 
 def part_of(calls: Iterable[Call]) -> str:
-    """What the functions are for, by the first name that tells."""
+    """The purpose of the functions, by the first name that shows it."""
     for call in calls:
         name = call.code.co_name
         found = _by_name(name) if call.is_the_users else _of_library(call)
@@ -135,7 +135,7 @@ def evaluates(calls: Sequence[Call]) -> int | None:
 
 
 def loop_in(calls: list[Call], code: CodeType | None) -> list[Call]:
-    """Of a stack, the calls down to the loop. code: of the function that has it, if it is known."""
+    """The calls of a stack down to the loop. code: of the function that has it, if it is known."""
     for index in range(len(calls) - 1, -1, -1):
         if calls[index].code is code:
             return calls[: index + 1]

@@ -99,7 +99,7 @@ def _end(response: Any, is_whole: bool = True) -> None:
 
 
 def _breaks_off(error: BaseException | None) -> bool:
-    """Of the connection, or asyncio's: a time-out, or the end of its task."""
+    """Whether it is an error of the connection, or of asyncio: a time-out, the end of its task."""
     return isinstance(error, (TimeoutError, OSError)) or type(error).__module__.startswith("asyncio.")
 
 

@@ -15,7 +15,7 @@ waiting: ContextVar[tuple[int, list[int]]] = ContextVar("headrace_waiting", defa
 LONGEST_BACKOFF_NS = 60_000_000_000
 MAX_REFUSED = 1024
 
-#: What was refused: when, and the thread that may begin nothing else before it tries again (0: any).
+#: Refused targets: when, and the thread that may begin nothing else before it tries again (0: any).
 _refused: dict[bytes, tuple[int, int]] = {}
 _begin = _core.RemoteCall.begin
 
@@ -30,7 +30,7 @@ def begin(target: bytes) -> _core.RemoteCall | None:
 
 
 def begin_in_thread(target: bytes) -> _core.RemoteCall | None:
-    """The same for a client that does one request at a time in the calling thread.
+    """Begin a request of a client that does one at a time in the calling thread.
 
     A thread that asks for something else has given up on what was refused.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-#: Where `hr.wrap` and `headrace run` put runs that name no folder.
+#: The folder of runs that name none, of `hr.wrap` and `headrace run`.
 RUNS = "headrace-runs"
 
 fp_point = click.option(
@@ -24,7 +24,7 @@ bp_point = click.option(
 
 
 def reading_options(what: str) -> Callable[[Any], Any]:
-    """Where many files are read, and where their summaries are kept. what: "ranks", "jobs"."""
+    """Options for reading many files, and for keeping their summaries. what: "ranks", "jobs"."""
     engine = click.option(
         "--engine",
         metavar="local|ray|dask|mpi|MODULE:EXECUTOR",

@@ -1,4 +1,4 @@
-"""What several commands print, and where to."""
+"""Output that several commands share, and where it goes."""
 
 from __future__ import annotations
 

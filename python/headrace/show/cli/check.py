@@ -15,7 +15,7 @@ from headrace.results.report import Report
 from headrace.show.cli.compare import load_both
 from headrace.traces.dumps import is_dump
 
-#: Of a dump; what follows the first one is mostly its consequence.
+#: The most tensors that are named; those after the first one mostly follow from it.
 _MOST_TENSORS = 10
 
 
@@ -88,7 +88,7 @@ def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: in
 
 
 def _has_sound_tensors(dump: str) -> bool:
-    """Of a folder with tensors that MindSpore or msprobe dumped."""
+    """Whether a folder with tensors that MindSpore or msprobe dumped has no fault; prints the faults."""
     from headrace.traces.dumps import check_dump
 
     rows = list(check_dump(dump).rows())

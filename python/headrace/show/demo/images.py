@@ -15,7 +15,7 @@ SIZES = ((1600, 1200), (2048, 1536), (2592, 1728), (2272, 1704))  # 1.9 to 4.5 m
 
 
 def image_folder(count: int) -> Path:
-    """Where they lie: the user's cache, so that a second demo starts at once."""
+    """The folder of the images: the user's cache, so that a second demo starts at once."""
     folder = Path(user_cache(f"demo-jpegs-{count}"))
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ def _compare(console: Console, subject: Subject, before: hr.Report, after: hr.Re
 
 
 def _disturbed(before: hr.Report, after: hr.Report, advice: Advice) -> list[str]:
-    """What to say where other programs kept the machine busy and the prediction missed the measured step."""
+    """The sentence for a busy machine, where the prediction missed the measured step."""
     noticeable = 0.1
     others = [report.profile.host.foreign_cpu_share or 0.0 for report in (before, after)]
     low, high, measured = advice.low, advice.high, after.profile.sink.step_s
@@ -138,7 +138,7 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
         (folder / name).mkdir(parents=True, exist_ok=True)
         report.save(folder / name / "report.json")
         (folder / name / "report.txt").write_text(report.to_text(), encoding="utf-8")
-    # What was wrong and what the advice promised is the page that a reader wants first.
+    # A reader wants the page with the fault and the advice's promise first.
     before.to_html(folder / "report.html")
     if after is not None:
         after.to_html(folder / "after" / "report.html")

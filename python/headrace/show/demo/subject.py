@@ -1,4 +1,4 @@
-"""What the demo shows: a pipeline that can be run with any number of workers."""
+"""The subject of the demo: a pipeline that can be run with any number of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an assistant can ask about the runs of a folder. Plain functions; `server` puts them on the wire."""
+"""An assistant's tools to read the runs of a folder. Plain functions; `server` puts them on the wire."""
 
 from __future__ import annotations
 

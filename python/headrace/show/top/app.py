@@ -180,7 +180,7 @@ _COLUMNS = {"operators": words.OPERATORS, "queues": words.QUEUES, "ranks": words
 
 
 def _said(state: ReportState) -> Text:
-    """What goes on now, verdict, what it costs, what to do, what will go wrong."""
+    """The state now, verdict, cost, advice and faults to come."""
     report = state.report
     said = Text()
     for at, line in enumerate(live_lines(state.live)):

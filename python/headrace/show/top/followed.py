@@ -39,7 +39,7 @@ class Followed:
         self._totals: deque[tuple[float, float]] = deque(maxlen=_KEPT + 1)
 
     def state(self) -> ReportState:
-        """What there is now. Raises Error if the run cannot be read or is gone."""
+        """The report as it is now. Raises Error if the run cannot be read or is gone."""
         run = self._library.find(self.name)
         if run is None:
             raise Error(f"{self.name}: the run is gone")

@@ -1,4 +1,4 @@
-"""What is shown of a report, as rows and sentences. No terminal, no Textual."""
+"""The rows and sentences that are shown of a report. No terminal, no Textual."""
 
 from __future__ import annotations
 

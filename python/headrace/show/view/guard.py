@@ -1,4 +1,4 @@
-"""Who may read: only browsers that know the token, and only under the address that was printed."""
+"""Access to the pages: only browsers that know the token, and only under the address that was printed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from headrace.results.sentences import live_lines
 from headrace.results.tuning_record import TuningRecord
 from headrace.traces.table_text import seconds
 
-#: What has not been read by then is in the page that is asked for next, two seconds later.
+#: Runs that have not been read by then are in the next page, two seconds later.
 _LIST_WITHIN_S = 0.5
 #: Words, address, and whether it is the page itself.
 _ALL_RUNS = ("all runs", "/", False)
