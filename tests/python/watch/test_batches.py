@@ -32,6 +32,16 @@ def only(report: hr.Report, kind: str) -> Finding:
     return report.findings[0]
 
 
+def evaluated(training: Training, train: Any, held: Any, epochs: int) -> Training:
+    """After each epoch of training, one evaluation without gradients."""
+    for _ in range(epochs):
+        training.epochs(train, 1)
+        with torch.no_grad():
+            for images, _ in held:
+                training.model(images)
+    return training
+
+
 def test_a_healthy_training_has_no_finding(tmp_path: Path) -> None:
     assert trained(str(tmp_path), shuffled(Images()), epochs=3).findings == []
 
@@ -270,12 +280,7 @@ def test_evaluation_in_order_is_no_finding(tmp_path: Path) -> None:
         watch=True,
         name="even",
     )
-    training = Training()
-    for _ in range(3):
-        training.epochs(train, 1)
-        with torch.no_grad():
-            for images, _ in even:
-                training.model(images)
+    evaluated(Training(), train, even, epochs=3)
     assert train.report().findings == even.report().findings == []  # type: ignore[attr-defined]
 
 
@@ -285,12 +290,7 @@ def test_evaluation_on_training_samples(tmp_path: Path) -> None:
     held = hr.wrap(
         DataLoader(Subset(dataset, range(80, 128)), batch_size=16), name="held", run=str(tmp_path), watch=True
     )
-    training = Training()
-    for _ in range(2):
-        training.epochs(train, 1)
-        with torch.no_grad():
-            for images, _ in held:
-                training.model(images)
+    evaluated(Training(), train, held, epochs=2)
     (found,) = train.report().findings  # type: ignore[attr-defined]
     assert (found.kind, found.where, found.samples) == ("leak", "train and held", list(range(80, 96)))
     assert held.report().findings == [found]  # type: ignore[attr-defined]
@@ -299,12 +299,7 @@ def test_evaluation_on_training_samples(tmp_path: Path) -> None:
 def test_copies_of_training_samples_in_another_dataset(tmp_path: Path) -> None:
     train = hr.wrap(shuffled(Images(96)), name="train", run=str(tmp_path), watch=True)
     held = hr.wrap(DataLoader(Images(16), batch_size=8), name="held", run=str(tmp_path), watch=True)
-    training = Training()
-    for _ in range(2):
-        training.epochs(train, 1)
-        with torch.no_grad():
-            for images, _ in held:
-                training.model(images)
+    evaluated(Training(), train, held, epochs=2)
     assert kinds(train.report()) == ["leak"]  # type: ignore[attr-defined]
 
 
@@ -381,10 +376,7 @@ def test_loaders_of_one_helper_are_told_apart(tmp_path: Path) -> None:
     for _ in range(3):
         train = make(Images(), run, shuffle=True)
         held = make(Images(48, change=lambda _, x: x * 9 + 50), run, shuffle=False)
-        training.epochs(train, 1)
-        with torch.no_grad():
-            for images, _ in held:
-                training.model(images)
+        evaluated(training, train, held, epochs=1)
     assert train.report().findings == held.report().findings == []
 
 
@@ -468,12 +460,7 @@ def test_a_part_of_the_training_set_may_be_evaluated_beside_a_test(tmp_path: Pat
     test = hr.wrap(
         DataLoader(Images(40, change=lambda _, x: x + 5), batch_size=16), name="test", run=run, watch=True
     )
-    training = Training()
-    for _ in range(3):
-        training.epochs(train, 1)
-        with torch.no_grad():
-            for images, _ in fit:
-                training.model(images)
+    training = evaluated(Training(), train, fit, epochs=3)
     with torch.no_grad():
         for images, _ in test:
             training.model(images)
@@ -487,10 +474,5 @@ def test_folds_are_no_leak(tmp_path: Path) -> None:
         rest = [index for index in range(120) if index not in held]
         train = hr.wrap(shuffled(Subset(dataset, rest)), name="train", run=str(tmp_path), watch=True)
         other = hr.wrap(shuffled(Subset(dataset, held)), name="held", run=str(tmp_path), watch=True)
-        training = Training()
-        for _ in range(2):
-            training.epochs(train, 1)
-            with torch.no_grad():
-                for images, _ in other:
-                    training.model(images)
+        evaluated(Training(), train, other, epochs=2)
     assert train.report().findings == other.report().findings == []  # type: ignore[attr-defined]
