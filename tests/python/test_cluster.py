@@ -19,8 +19,10 @@ from device_traces import TraceWriter
 from headrace.cluster import _reading, _summary
 from headrace.cluster._files import Files, find_ranks
 from headrace.cluster._reading import default_cache
+from headrace.cluster._view import Part, View
 from headrace.errors import UsageError
 from headrace.show.cli import main
+from headrace.traces.table import Table
 from test_ranks import record_rank
 
 STEPS = 12
@@ -232,6 +234,34 @@ class TestVerdict:
         assert "single rank" in diagnosis.summary
 
 
+class TestText:
+    def test_columns_that_do_not_fit_are_named(self, slow_input: Path) -> None:
+        text = hr.Cluster.load(slow_input).to_text(60)
+        said = " ".join(text[text.index("more columns") :].split("\n\n")[0].split())
+        assert said.startswith("more columns in a wider terminal, on the page and in the JSON: ")
+        assert said.endswith("file")
+        assert "more columns" not in hr.Cluster.load(slow_input).to_text(200)
+
+    @pytest.mark.parametrize("kind", ["", "SLOW RANK"])
+    def test_names_of_the_program_write_no_control_characters(self, kind: str) -> None:
+        name = "tr\x1b[31main"
+        part = Part("Jobs", Table.of_rows(["job"], [{"job": name}]), "job", [f"{name}: 2 hours"])
+        text = View("2 jobs", f"{name} is slow", True, kind, [f"stop {name}"], [part], [name]).text(80)
+        assert text.count("tr?[31main") == 4
+        assert "\x1b" not in text
+
+    def test_what_is_not_known_is_no_number(self, tmp_path: Path) -> None:
+        """Ranks without a step in common."""
+        write_job(tmp_path / "job", {}, ranks=2)
+        without_steps = TraceWriter(2, 4)
+        without_steps.launch(1, 1_000, 1).kernel("gemm", 1, 1_000, 5)
+        without_steps.write(tmp_path / "job/rank2.json.gz")
+        cluster = hr.Cluster.load(tmp_path / "job")
+        last = cluster.to_dict()["ranks"][-1]
+        assert (last["rank"], last["steps"], last["late_s"], last["step_s"]) == (2, 0, None, None)
+        assert "NaN" not in cluster.to_json()
+
+
 class TestWhatIsKept:
     def test_a_second_look_reads_nothing_again(self, slow_input: Path) -> None:
         first, second = Counting(), Counting()
@@ -276,6 +306,15 @@ class TestWhatIsKept:
         cluster = hr.Cluster.load(slow_input, cache=tmp_path / "file")
         assert cluster.diagnosis.slow[0].rank == 2
         assert any("summaries are not kept" in note for note in cluster.notes)
+
+    def test_a_summary_kept_for_the_folder_above_has_its_own_name(
+        self, slow_input: Path, tmp_path: Path
+    ) -> None:
+        shutil.copytree(slow_input, tmp_path / "runs/job")
+        above = hr.Cluster.load(tmp_path / "runs", cache=tmp_path / "kept")
+        assert {str(row["file"]) for row in above.ranks.rows()} == {f"job/rank{n}.json.gz" for n in range(4)}
+        here = hr.Cluster.load(tmp_path / "runs/job", cache=tmp_path / "kept")
+        assert {str(row["file"]) for row in here.ranks.rows()} == {f"rank{n}.json.gz" for n in range(4)}
 
     def test_a_summary_is_small_whatever_the_length(self) -> None:
         steps = range(1_000_000)

@@ -56,6 +56,7 @@ def test_a_row_a_run(folder: Path) -> None:
 
 def test_the_command(folder: Path) -> None:
     assert command(folder, "--where", "ms=20", "--format", "csv").stdout.splitlines()[1].startswith("b,")
+    assert "no run has ms=7" in command(folder, "--where", "ms=7").stdout
     ordered = json.loads(command(folder, "--sort", "-step_s", "--format", "json").stdout)
     assert [row["run"] for row in ordered] == ["b", "a"]
     assert [row["run"] for row in json.loads(command(folder, "--sort", "ms", "--format", "json").stdout)] == [

@@ -10,7 +10,6 @@ How to read it, engines and limits: docs/cluster.md.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -55,9 +54,11 @@ _TITLES = {
     "even": "NO SLOW RANK",
     "undetermined": "UNDETERMINED",
 }
-#: Columns that text and page show.
+#: Stages that a text shows.
+_SHOWN_STAGES = 32
+#: Columns that text and page show; the first ones also where there is little room.
 _STAGES = "stage ranks own_s beyond_share compute_s input_s communication_s bubble_s host_s"
-_LINKS = "ranks bandwidth_gbps usual_gbps latency_s usual_latency_s excess_s kind slow calls bytes busy_s"
+_LINKS = "ranks slow bandwidth_gbps usual_gbps excess_s kind latency_s usual_latency_s calls bytes busy_s"
 _RANKS = "rank late_s own_s late_share last_share input_share steps step_s file"
 
 
@@ -282,13 +283,17 @@ class Cluster(Compared):
         """One row a rank, the latest first: ``late_s`` is its own time beyond the median of the ranks.
 
         ``late_share``: in how many of its steps it is late; ``last_share``: in how many no rank is later.
+        NaN for a rank without steps in common with others.
         """
         names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share", "input_share"]
         names.append("file")
-        rows = [
-            dict(zip(names, (*row, self._input_share(row[0]), self._ranks[row[0]]["name"]), strict=True))
-            for row in sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
-        ]
+        rows = []
+        for rank, steps, *times in sorted(
+            self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0])
+        ):
+            known = times if steps else [None] * len(times)
+            values = (rank, steps, *known, self._input_share(rank), self._ranks[rank]["name"])
+            rows.append(dict(zip(names, values, strict=True)))
         return Table.of_rows(names, rows, self.notes)
 
     def _input_share(self, rank: int) -> float:
@@ -356,13 +361,13 @@ class Cluster(Compared):
         return {
             "version": 1,
             "diagnosis": self.diagnosis.to_dict(),
-            "ranks": json.loads(self.ranks.to_json()),
-            "stages": json.loads(self.stages.to_json()),
-            "step_times": json.loads(self.step_times.to_json()),
+            "ranks": self.ranks.json_rows(),
+            "stages": self.stages.json_rows(),
+            "step_times": self.step_times.json_rows(),
             "step_shares": self.step_shares,
-            "links": [dict(row) for row in islice(self.links.rows(), _MAX_LINKS)],
+            "links": self.links.json_rows(_MAX_LINKS),
             "steps": self.step_quantiles,
-            "what_ifs": [] if isinstance(self._simulated, str) else [*self._simulated.what_ifs.rows()],
+            "what_ifs": [] if isinstance(self._simulated, str) else self._simulated.what_ifs.json_rows(),
             "missing": self.missing,
             "running": self.running,
             "read_errors": [{"file": name, "says": why} for name, why in self.read_errors],
@@ -373,7 +378,7 @@ class Cluster(Compared):
         diagnosis = self.diagnosis
         gain = f", whole job {diagnosis.speedup:.2f} x" if diagnosis.gain_share > 0 else ""
         known = [f"{name} {seconds(s)}" for name, s in self.step_quantiles.items() if s is not None]
-        parts = [Part("Stages", self.stages, _STAGES), Part("Links", self.links, _LINKS)]
+        parts = [Part("Stages", self.stages, _STAGES, most=_SHOWN_STAGES), Part("Links", self.links, _LINKS)]
         if not isinstance(job := self._simulated, str):
             recorded, simulated = (seconds(sum(one) / len(one)) for one in (job.recorded_s, job.simulated_s))
             heading = f"What if: a step of {recorded}, simulated without launch delays {simulated}"

@@ -52,7 +52,12 @@ def read_all(
     ``progress`` is called with those that are done and all of them.
     """
     kept = Cache(Path(cache) if cache is not None else default_cache(os.fspath(path)))
-    summaries = {files.path: summary for files in found if (summary := kept.read(files)) is not None}
+    # Another call may have kept it under the name that it had below another folder.
+    summaries = {
+        files.path: {**summary, "name": files.name}
+        for files in found
+        if (summary := kept.read(files)) is not None
+    }
     errors: list[tuple[str, str]] = []
 
     def done(files: Files, summary: dict[str, Any]) -> None:

@@ -15,12 +15,14 @@ from headrace.common.page import HasPage
 from headrace.common.plain import plain
 from headrace.pages import plots, render
 from headrace.traces.table import Table
-from headrace.traces.table_text import figure, title
+from headrace.traces.table_text import figure, shortened, title
 
 #: Rows of the tables of a text, and of those of a page.
 WORST = 10
 _MAX_ROWS = 200
 _MAX_ERRORS = 10
+#: Characters of a name in a text.
+_LONGEST = 24
 #: Units of columns that `figure` writes.
 _UNITS = ("_s", "_gbps", "bytes", "speedup")
 
@@ -34,6 +36,8 @@ class Part:
     columns: str
     #: A text has these in place of the table.
     lines: Sequence[str] = ()
+    #: Rows that a text shows.
+    most: int = WORST
 
     def titles(self) -> list[str]:
         """Headings; "#" marks columns of numbers."""
@@ -48,10 +52,13 @@ class Part:
     def text(self, width: int) -> list[str]:
         """The heading, and the rows in the columns that fit into the width."""
         lines = [self.heading]
+        more = len(self.table) - self.most
+        rest = [f"  and {more:,} more"] if more > 0 else []
         if self.lines:
-            return lines + [part for line in self.lines for part in wrapped(line, width)]
+            return [*lines, *(part for line in self.lines for part in wrapped(plain(line), width)), *rest]
         titles = self.titles()
-        rows = [[one.removeprefix("#") for one in titles], *self.cells(WORST)]
+        rows = [[one.removeprefix("#") for one in titles], *self.cells(self.most)]
+        rows = [[shortened(cell, _LONGEST) for cell in row] for row in rows]
         sizes = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         shown = [i for i in range(len(sizes)) if sum(sizes[: i + 1]) + 2 * (i + 1) <= width]
         for row in rows:
@@ -59,8 +66,11 @@ class Part:
                 row[i].rjust(sizes[i]) if titles[i].startswith("#") else row[i].ljust(sizes[i]) for i in shown
             )
             lines.append(("  " + "  ".join(cells)).rstrip())
-        more = len(self.table) - WORST
-        return lines + ([f"  and {more:,} more"] if more > 0 else [])
+        if left_out := ", ".join(rows[0][len(shown) :]):
+            rest += wrapped(
+                f"more columns in a wider terminal, on the page and in the JSON: {left_out}", width
+            )
+        return lines + rest
 
 
 def _cell(name: str, value: Any) -> str:
@@ -72,7 +82,11 @@ def _cell(name: str, value: Any) -> str:
         return "slow" if value else ""
     if name.endswith(_UNITS):
         return figure(name, value)
-    return f"{value:.0%}" if name.endswith("_share") else number(value)
+    if name == "rank":
+        return str(value)
+    if name.endswith("_share"):
+        return f"{value:+.0%}" if name == "beyond_share" else f"{value:.0%}"
+    return number(value)
 
 
 def number(value: float) -> str:
@@ -100,12 +114,12 @@ class View:
     remarks: Sequence[str] = ()
 
     def text(self, width: int) -> str:
-        lines = [self.summary]
+        lines = [plain(self.summary)]
         if self.kind:
-            lines = [self.title, "", self.kind, *wrapped(self.summary, width, further=2)]
+            lines = [self.title, "", self.kind, *wrapped(plain(self.summary), width, further=2)]
         lines += ["DO THIS"] if self.advice else []
         for place, text in enumerate(self.advice, 1):
-            lines += wrapped(text, width, f"  {place}  ", 5)
+            lines += wrapped(plain(text), width, f"  {place}  ", 5)
         for part in self.parts:
             if len(part.table):
                 lines += ["", *part.text(width)]
@@ -116,6 +130,8 @@ class View:
     def page(self, maps: Sequence[tuple[str, plots.HeatMap]]) -> str:
         first, _, rest = self.summary.partition(". ")
         parts = [each for each in self.parts if len(each.table)]
+        cut = ((each.heading, len(each.table) - _MAX_ROWS) for each in parts)
+        left_out = [f"{heading}: {more:,} more rows are in the JSON" for heading, more in cut if more > 0]
         return render(
             "job",
             title=self.title,
@@ -126,7 +142,7 @@ class View:
             advice=self.advice,
             maps=maps,
             tables=[(each.heading, each.titles(), each.cells(_MAX_ROWS)) for each in parts],
-            remarks=self.remarks,
+            remarks=[*left_out, *self.remarks],
         )
 
 

@@ -9,7 +9,6 @@ Each job is reduced to a summary of about 1 kB where the executor runs. How to r
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -132,8 +131,8 @@ class Fleet(Compared):
             "lost_hours": self.lost_hours,
             "price_per_hour": price,
             "lost_money": None if price is None else price * self.lost_hours,
-            "causes": json.loads(self.causes.to_json()),
-            "jobs": json.loads(self.jobs.to_json()),
+            "causes": self.causes.json_rows(),
+            "jobs": self.jobs.json_rows(),
             "read_errors": [{"job": name, "says": why} for name, why in self.read_errors],
             "notes": self.notes,
         }

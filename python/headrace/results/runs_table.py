@@ -53,13 +53,16 @@ class Runs(NamedTuple):
     importances: list[Importance]
     #: Older ones that were not read.
     older: int
+    #: The note of a table without rows.
+    if_none: str = "no run here, nor in a folder below, at any depth"
 
     def only(self, wanted: dict[str, str]) -> Runs:
         """Runs with these values, by column or parameter. Raises UsageError for a name that no run has."""
         for name in wanted:
             self._check(name)
         kept = [row for row in self.rows if all(_value(row, name) == value for name, value in wanted.items())]
-        return self._replace(rows=kept)
+        said = " and ".join(f"{name}={value}" for name, value in wanted.items())
+        return self._replace(rows=kept, if_none=plain(f"no run has {said}")) if self.rows else self
 
     def sorted_by(self, name: str | None) -> Runs:
         """Numbers by their size, ``-name`` the largest first; runs without a value come last."""
@@ -89,7 +92,7 @@ class Runs(NamedTuple):
         ]
         notes += [plain(f"{row.run}: {row.problem}") for row in self.rows if row.problem]
         if not self.rows:
-            notes.append("no run here, nor in a folder below, at any depth")
+            notes.append(self.if_none)
         if self.older:
             notes.append(f"{self.older} older runs are not listed")
         return Table(_core.Columns.of(columns, notes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
@@ -87,11 +88,15 @@ class Table:
             raise UsageError("to_pandas needs pandas: pip install pandas") from None
         return pandas.DataFrame({name: self.column(name) for name in self.columns}, copy=True)
 
+    def json_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rows, at most so many, as JSON has them. A missing number is None."""
+        return [{k: _json_value(v) for k, v in row.items()} for row in islice(self.rows(), most)]
+
     def to_json(self, indent: int | None = None) -> str:
         """A list of rows. A missing number is null."""
         import json
 
-        return json.dumps([{k: _json_value(v) for k, v in row.items()} for row in self.rows()], indent=indent)
+        return json.dumps(self.json_rows(), indent=indent)
 
     def to_csv(self) -> str:
         """Comma-separated, with a header line. A missing number is empty."""

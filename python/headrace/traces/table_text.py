@@ -90,7 +90,8 @@ def _cells(table: Table, max_rows: int | None) -> tuple[list[str], list[list[str
     return [title(name) for name in names], rows, is_text
 
 
-def _shortened(text: str, width: int) -> str:
+def shortened(text: str, width: int) -> str:
+    """Printable text, cut in its middle where it has more characters."""
     text = plain(text)
     if len(text) <= width:
         return text
@@ -118,7 +119,7 @@ def table_text(table: Table, width: int, max_rows: int | None) -> str:
     lines = []
     for row in [titles, *rows]:
         cells = [
-            _shortened(cell, size).ljust(size) if text else cell.rjust(size)
+            shortened(cell, size).ljust(size) if text else cell.rjust(size)
             for cell, size, text in zip(row, widths, is_text, strict=True)
         ]
         lines.append("  ".join(cells).rstrip())

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "headrace/analysis/cluster/slowest_chance.h"
-#include "late_steps.h"
 #include "step_matrix.h"
 
 namespace headrace::analysis::cluster {
@@ -398,8 +397,7 @@ bool in_step(std::span<const RankSteps> ranks) {
   std::sort(means_s.begin(), means_s.end());
   if (means_s.size() < 2 || means_s.front() <= 0) return true;
   const double low_s = means_s[means_s.size() / 20];
-  const double high_s = means_s[means_s.size() - 1 - means_s.size() / 20];
-  return high_s - low_s <= kInStep * low_s;
+  return means_s.back() - low_s <= kInStep * low_s;
 }
 
 SlowRanks slow_ranks(std::span<const RankSteps> ranks, const SlowRankThresholds& thresholds) {

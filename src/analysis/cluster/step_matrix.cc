@@ -1,5 +1,7 @@
 #include "step_matrix.h"
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace headrace::analysis::cluster {
@@ -51,6 +53,9 @@ void expect(StepMatrix& matrix) {
 }
 
 bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
+
+/// Steps without a late rank that show how long ranks wait when none is late.
+constexpr std::size_t kFewestClean = 5;
 
 }  // namespace
 
@@ -125,6 +130,122 @@ std::vector<double> lateness(std::span<const RankSteps> ranks, std::span<const s
   std::vector<std::int64_t> sorted(steps.begin(), steps.end());
   std::sort(sorted.begin(), sorted.end());
   return step_matrix(ranks, std::move(sorted)).late_s;
+}
+
+std::vector<double> step_scale(const StepMatrix& matrix) {
+  std::vector<double> scale(matrix.steps.size(), 1);
+  std::vector<double> own_s;
+  for (std::size_t step = 0; step < scale.size(); ++step) {
+    std::vector<double> stages;
+    for (std::size_t stage = 0; stage < matrix.stages.size(); ++stage) {
+      if (const double each = matrix.expected_of_stage(stage)[step]; !std::isnan(each))
+        stages.push_back(each);
+    }
+    own_s.push_back(lower_median(stages));
+  }
+  std::vector<double> known;
+  for (const double each : own_s) {
+    if (!std::isnan(each)) known.push_back(each);
+  }
+  const double usual_s = lower_median(known);
+  for (std::size_t step = 0; step < scale.size(); ++step) {
+    if (usual_s > 0 && !std::isnan(own_s[step])) scale[step] = std::clamp(own_s[step] / usual_s, 0.25, 4.0);
+  }
+  return scale;
+}
+
+void drop_unconfirmed(StepMatrix& matrix, double late_from_s, std::span<const double> scale) {
+  const std::size_t width = matrix.steps.size();
+  std::vector<double> longest(width, 0);
+  for (std::size_t stage = 0; stage < matrix.stages.size(); ++stage) {
+    const auto times = matrix.expected_of_stage(stage);
+    for (std::size_t step = 0; step < width; ++step) longest[step] = std::fmax(longest[step], times[step]);
+  }
+  const auto is_late = [&](std::size_t rank, std::size_t step) {
+    return matrix.late_s[rank * width + step] > late_from_s * std::max(scale[step], 1.0);
+  };
+  // What a rank adds to the step: beyond the longest stage.
+  const auto adds_s = [&](std::size_t rank, std::size_t step) {
+    return matrix.late_s[rank * width + step] + matrix.expected_of_stage(matrix.stage_of[rank])[step] -
+           longest[step];
+  };
+  std::vector<bool> clean(width, true);
+  std::vector<double> latest(width, 0);  // of the ranks that are not late
+  for (std::size_t rank = 0; rank < matrix.ranks; ++rank) {
+    for (std::size_t step = 0; step < width; ++step) {
+      if (is_late(rank, step)) {
+        clean[step] = false;
+      } else {
+        latest[step] = std::fmax(latest[step], adds_s(rank, step));
+      }
+    }
+  }
+  std::vector<double> rest;  // of the step: transfers, and what all ranks wait for
+  for (std::size_t step = 0; step < width; ++step) {
+    if (clean[step]) rest.push_back(matrix.job_s[step] - longest[step] - latest[step]);
+  }
+  if (rest.size() < std::max(kFewestClean, width / 4)) return;
+  const double rest_s = lower_median(rest);
+  for (std::size_t rank = 0; rank < matrix.ranks; ++rank) {
+    for (std::size_t step = 0; step < width; ++step) {
+      if (clean[step] || !is_late(rank, step)) continue;
+      const double middle_s = 0.5 * (adds_s(rank, step) + latest[step]);
+      if (adds_s(rank, step) > latest[step] && matrix.job_s[step] - longest[step] - rest_s < middle_s)
+        matrix.late_s[rank * width + step] = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+}
+
+std::size_t change_of(std::span<const double> late) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double each : late) {
+    if (!std::isnan(each)) {
+      sum += each;
+      ++count;
+    }
+  }
+  double before = 0;
+  std::size_t seen = 0;
+  double best = 0;
+  std::size_t at = 0;
+  double best_before = 0, best_after = 0;
+  for (std::size_t i = 0; i + 1 < late.size(); ++i) {
+    if (std::isnan(late[i])) continue;
+    before += late[i];
+    ++seen;
+    if (seen == count) break;
+    const auto left = static_cast<double>(seen);
+    const auto right = static_cast<double>(count - seen);
+    const double difference = (sum - before) / right - before / left;
+    const double weight = difference * std::sqrt(left * right / static_cast<double>(count));
+    if (weight > best) {
+      best = weight;
+      at = i + 1;
+      best_before = before / left;
+      best_after = (sum - before) / right;
+    }
+  }
+  if (at == 0) return 0;
+  // The first steps of a loop are often unlike the others.
+  const bool is_start = at <= late.size() / 20 + 1;
+  const bool was_late = best_before > 0.25 * best_after;
+  return is_start || was_late ? 0 : at;
+}
+
+std::optional<std::int64_t> period_of(const std::vector<std::int64_t>& late_steps) {
+  if (late_steps.size() < 4) return std::nullopt;
+  std::vector<double> distances;
+  for (std::size_t i = 1; i < late_steps.size(); ++i)
+    distances.push_back(static_cast<double>(late_steps[i] - late_steps[i - 1]));
+  std::vector<double> copy = distances;
+  const double middle = lower_median(copy);
+  if (middle < 2) return std::nullopt;
+  const double alike = 0.15 * middle + 0.5;
+  const auto regular = std::count_if(distances.begin(), distances.end(),
+                                     [&](double each) { return std::abs(each - middle) <= alike; });
+  if (4 * regular < 3 * static_cast<std::ptrdiff_t>(distances.size())) return std::nullopt;
+  return static_cast<std::int64_t>(middle);
 }
 
 }  // namespace headrace::analysis::cluster

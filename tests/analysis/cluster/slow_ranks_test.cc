@@ -218,6 +218,13 @@ TEST(SlowRanks, ARankThatWaitedForTheStartOfAnotherIsInStepWithIt) {
   EXPECT_FALSE(in_step(ranks));
 }
 
+TEST(SlowRanks, OneOfManyRanksThatTakesLongerDoesNotMeetTheOthers) {
+  std::vector<RankSteps> ranks = job(40, 20, [](std::int64_t, std::int64_t) { return 0.05; });
+  EXPECT_TRUE(in_step(ranks));
+  for (double& each : ranks[7].total_s) each *= 1.7;
+  EXPECT_FALSE(in_step(ranks));
+}
+
 TEST(SlowRanks, AStepWithoutARank) {
   const std::vector<RankSteps> ranks = job(4, 10, [](auto rank, auto) {
     return rank == 3 ? 0.6 : rank == 2 ? 0.5 : 0.4;

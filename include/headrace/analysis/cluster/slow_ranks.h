@@ -31,8 +31,9 @@ struct RankSteps {
 };
 
 /// Whether the ranks meet in every step, so that the means of the second half of their steps differ by less than 5 % (of
-/// many ranks, the twentieth part at each end is left out). Recordings of loops do not show waits for other ranks: ranks
-/// that are in step are compared by their waits for the input, others by their whole steps. True for fewer than two ranks.
+/// many ranks, the twentieth part with the shortest steps is left out: a rank with longer ones than the others does not
+/// meet them). Recordings of loops do not show waits for other ranks: ranks that are in step are compared by their waits
+/// for the input, others by their whole steps. True for fewer than two ranks.
 bool in_step(std::span<const RankSteps> ranks);
 
 /// Thresholds; times are shares of the job's step.
