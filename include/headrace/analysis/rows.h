@@ -66,7 +66,7 @@ struct ColumnList {
   using Columns = decltype(std::tuple_cat(std::declval<typename Parts::Columns>()...));
   static constexpr std::size_t kCount = std::tuple_size_v<Columns>;
 
-  /// Where a column stands; `kCount` if there is none of the name.
+  /// Position of a column; `kCount` if there is none of the name.
   static constexpr std::size_t place_of(std::string_view name) noexcept {
     const auto all = names();
     return static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin());
@@ -78,7 +78,7 @@ struct ColumnList {
   }
 };
 
-/// What a column is, for those who read tables.
+/// Shape of a column, for readers of tables.
 struct ColumnShape {
   std::string_view name;
   const char* type;  ///< "integer", "number", "text"

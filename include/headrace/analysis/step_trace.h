@@ -33,7 +33,7 @@ struct StepTime {
 };
 
 struct StepTrace {
-  /// What the points come from. "device_trace": what the device ran, from a trace that was laid beside the
+  /// Source of the points. "device_trace": what the device ran, from a trace that was laid beside the
   /// run. "hooks": marks that hooks on the model (hr.trace_steps) or `with hr.step()` set in the host's
   /// program. "loader": the GetNext calls alone; forward and backward is then all that lies between two of
   /// them.

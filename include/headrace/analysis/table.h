@@ -1,4 +1,4 @@
-// What an analysis of device traces answers: named columns of one length.
+// Result of an analysis of device traces: named columns of one length.
 //
 //     Table table;
 //     table.add("name", std::move(names)).add("count", std::move(counts));
@@ -68,7 +68,7 @@ class Table {
   const Numbers& numbers(std::string_view name) const;
   const Texts& texts(std::string_view name) const;
 
-  /// What has to be known to read it, a sentence each: "rank 1 has no communication".
+  /// Remarks for its reader, a sentence each: "rank 1 has no communication".
   std::vector<std::string> notes;
 
  private:

@@ -44,7 +44,7 @@ std::string_view to_string(Action action) noexcept;
 /// The events of all devices, one entry per event. Those of a device follow each other in the order of time.
 struct Events {
   trace::Values<Action> action;
-  /// Of the block or segment; of an `oom`: bytes that the device had free, -1 if the file does not say.
+  /// Address of the block or segment; of an `oom`: bytes that the device had free, -1 if unknown.
   trace::Values<std::int64_t> address;
   /// Bytes. Of `alloc` and `free_*`: as the program asked for, without rounding.
   trace::Values<std::int64_t> size;
@@ -53,7 +53,7 @@ struct Events {
   trace::CompactIntegers stream;
   /// For `Snapshot::stack`, kNone if there is none.
   trace::Values<std::uint32_t> stack;
-  /// Of an `alloc`: the event that ended the block, kNone if it lived on. Of a `free_completed`: the `alloc`,
+  /// Event that ended an `alloc`'s block, kNone if it lived on; for a `free_completed`, its `alloc`,
   /// kNone if the block is older than the recording. kNone for other events.
   trace::Values<std::uint32_t> other_end;
 
@@ -146,7 +146,7 @@ struct Snapshot {
 /// Throws FormatError for anything that is not a whole snapshot.
 Snapshot read_snapshot(const std::string& path);
 
-/// The same from any source; `name` is what errors and `path` call it.
+/// Reads from any source; `name` is what errors and `path` call it.
 Snapshot read_snapshot(trace::ByteSource& source, const std::string& name);
 
 /// Whether a file begins as a pickle, or as the archive that `torch.save` writes: no trace, and perhaps a

@@ -1,4 +1,4 @@
-// What the numbers of an array are like: one pass over memory, about as fast as a copy.
+// Statistics of an array: one pass over memory, about as fast as a copy.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class Element : std::uint8_t { f16, bf16, f32, f64, i8, u8, i16, i32, i64, 
 std::optional<Element> element_of(std::string_view name);
 std::size_t bytes_of(Element type);
 
-/// Of the finite numbers; the others are counted. Sums are accumulated in blocks, in double.
+/// Moments of finite numbers; others are counted. Sums are accumulated in blocks, in double.
 struct Moments {
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// What passing batches from worker processes to the training loop costs. Totals over the steady loop; written
+// Costs of passing batches from worker processes to the training loop. Totals over the steady loop; written
 // by the process that trains.
 #pragma once
 

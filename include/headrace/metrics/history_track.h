@@ -19,7 +19,7 @@
 
 namespace headrace::metrics {
 
-/// What a track tells of, and what `subject` and `number` of it mean.
+/// Kinds of tracks, and the meaning of `subject` and `number`.
 enum class TrackKind : std::uint32_t {
   worker = 1,      ///< states; subject: 1 + loader, number: the worker's there. 0, -1: a thread of its own
   queue = 2,       ///< levels; subject: 1 + queue
@@ -49,7 +49,7 @@ struct alignas(64) HistoryTrack {
   Relaxed<std::uint64_t> left_out;    ///< ranges that were too short and too many to be kept
   Relaxed<std::uint64_t> run_number;  ///< batch of the first GetNext call of the run
 
-  // What is not an entry yet: states since run_ns, the present one since since_ns.
+  // States since run_ns, not an entry yet; the present one since since_ns.
   alignas(64) Relaxed<std::int64_t> run_ns;
   Relaxed<std::int64_t> since_ns;
   Relaxed<std::int64_t> due_ns;      ///< at which the run becomes an entry

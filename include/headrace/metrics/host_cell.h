@@ -1,4 +1,4 @@
-// What the machine did while the loop ran: running totals per window, written by the run's one sampler.
+// Running totals of the machine per window while the loop ran, written by the run's one sampler.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct alignas(64) HostCell {
   Relaxed<std::uint32_t> available;           ///< bit per HostFigure
   Relaxed<std::int64_t> memory_bytes;         ///< resident, process tree; 0 unknown
   Relaxed<std::int64_t> shared_memory_bytes;  ///< free in /dev/shm, the least that was seen; 0 unknown
-  // What could still be allocated, as first read while the loop ran and as last read; 0 unknown.
+  // Allocatable memory, as first read while the loop ran and as last read; 0 unknown.
   Relaxed<std::int64_t> first_available_bytes;
   Relaxed<std::int64_t> first_available_ns;  ///< Clock
   Relaxed<std::int64_t> available_bytes;

@@ -9,7 +9,7 @@
 
 namespace headrace::metrics {
 
-/// Where a value falls. Values below 8 ns have a bucket each; above, each power of two is cut into 8 buckets,
+/// Bucket of a value. Values below 8 ns have a bucket each; above, each power of two is cut into 8 buckets,
 /// so a bucket's middle is within 1/16 of every value in it. The last bucket holds everything above 2.4
 /// hours.
 struct LatencyBuckets {
@@ -51,7 +51,7 @@ struct LatencyHistogram {
     if (ns > max_ns.load()) max_ns.store(ns);
   }
 
-  /// The same where several threads or processes add.
+  /// `add` for several threads or processes at once.
   void add_shared(std::int64_t ns) noexcept {
     if (ns < 0) ns = 0;
     buckets[static_cast<std::size_t>(LatencyBuckets::index(ns))].add(1);

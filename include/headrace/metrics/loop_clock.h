@@ -30,7 +30,7 @@ class LoopClock {
     return decode(word_.load(std::memory_order_relaxed), now_ns);
   }
 
-  /// What a stored word means at `now_ns`.
+  /// Meaning of a stored word at `now_ns`.
   static Reading decode(std::uint64_t word, std::int64_t now_ns) noexcept {
     const auto value = static_cast<std::int64_t>(word & kValueMask);
     const bool paused = (word & kPaused) != 0;

@@ -9,7 +9,7 @@
 
 namespace headrace::metrics {
 
-/// Which bin a level is counted in. Level 0 and level `capacity` always have a bin of their own.
+/// The bin that counts a level. Level 0 and level `capacity` always have a bin of their own.
 struct OccupancyBins {
   std::int64_t capacity = 0;  ///< 0: unbounded; the last bin then holds every higher level
   std::int64_t levels_per_bin = 1;

@@ -1,4 +1,4 @@
-// What one worker recorded of one operator.
+// One worker's record of one operator.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headrace::metrics {
 
-/// Where a call was made from; the same operator called from two places has two cells.
+/// Origin of a call; the same operator called from two places has two cells.
 enum class Place : std::uint8_t {
   worker = 0,    ///< a thread of its own
   get_next = 1,  ///< the sink's thread, inside GetNext: no overlap with the step

@@ -9,7 +9,7 @@
 
 namespace headrace::metrics {
 
-/// Where an operator's body begins and ends, for C++ code that runs it.
+/// Start and end of an operator's body, for C++ code that runs it.
 ///
 ///     OperatorProbe decode(&context->probe, context->cell(id));   // once per thread, see
 ///     profile/thread_context.h { const OperatorProbe::Call call(decode); decode_jpeg(item); }

@@ -1,4 +1,4 @@
-// What was recorded of one bounded queue.
+// The recording of one bounded queue.
 #pragma once
 
 #include <atomic>

@@ -61,8 +61,8 @@ class QueueProbe {
  private:
   static constexpr std::int64_t kMaxLevel = 1 << 24;
 
-  /// What the occupancy has summed up of level x time since the run began (`kept_ns` of the track is what it
-  /// was then) is the run's weight, so that a change that is no entry costs one comparison.
+  /// The run's weight is the occupancy's sum of level x time since the run began (`kept_ns` of the track is the
+  /// sum then), so that a change that is no entry costs one comparison.
   void keep_level(std::int64_t loop_ns, std::int64_t now) noexcept {
     const Occupancy& occupancy = cell_->occupancy;
     const std::int64_t level = std::clamp<std::int64_t>(occupancy.level.load(), 0, kMaxLevel);

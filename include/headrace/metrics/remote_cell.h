@@ -1,4 +1,4 @@
-// What requests to a remote service cost: answers, refusals, bytes, and how they depend on each other.
+// Costs of requests to a remote service: answers, refusals, bytes, and how they depend on each other.
 #pragma once
 
 #include <array>
@@ -154,7 +154,7 @@ struct RemoteFlights {
   std::array<Process, kProcesses> processes;
 };
 
-/// Which objects the run has read: two bits of a hash each. It forgets nothing, so in runs over more than some ten
+/// Objects that the run has read: two bits of a hash each. It forgets nothing, so in runs over more than some ten
 /// thousand objects first reads may count as repeated ones.
 struct SeenObjects {
   static constexpr std::size_t kWords = 2048;
@@ -173,7 +173,7 @@ struct SeenObjects {
   }
 };
 
-/// What requests of all operators share; readers of a segment do not need it.
+/// State shared by all requests; readers of a segment do not need it.
 struct alignas(64) RemoteTraffic {
   RemoteFlights flights;
   SeenObjects seen;

@@ -8,7 +8,7 @@
 
 namespace headrace::metrics {
 
-/// Which items have their CPU time read: all that take >= 10 ms; of faster ones a burst of 8 in a row every
+/// Items whose CPU time is read: all that take >= 10 ms; of faster ones a burst of 8 in a row every
 /// 25 ms. A thread-clock read is a system call: 0.3 us while it is warm, several after a millisecond of other
 /// work. So sampling costs a few tenths of a percent at most, at any rate of items.
 struct BurstSampling {

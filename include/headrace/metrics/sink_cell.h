@@ -1,4 +1,4 @@
-// What was recorded of one wrapped loader at its sink.
+// The recording of one wrapped loader at its sink.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ struct alignas(64) SinkCell {
   WindowGrid grid;
   std::array<Relaxed<std::int64_t>, kLedgerOperators>
       ledger;  ///< blocked time charged to an operator elsewhere
-  // Where batches are followed one by one:
+  // If batches are followed one by one:
   std::array<Relaxed<std::int64_t>, kLedgerOperators> ledger_order;  ///< a younger batch was ready meanwhile
   std::array<Relaxed<std::int64_t>, kLedgerOperators>
       ledger_waiting;                       ///< its worker was busy with an older one

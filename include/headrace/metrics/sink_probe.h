@@ -1,4 +1,4 @@
-// What the training loop's iterator calls around every GetNext.
+// Calls of the training loop's iterator around every GetNext.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class SinkSurroundings {
   virtual int in_service(int loader) const noexcept = 0;
 };
 
-/// What the awaited batch was doing during one GetNext, where the loader's batches are followed one by one.
+/// Activity of the awaited batch during one GetNext, if the loader's batches are followed one by one.
 struct WaitCharges {
   enum class What : std::uint8_t { in_service, waiting_for_worker, order, handoff };
   struct Charge {
@@ -71,7 +71,7 @@ class SinkProbe {
   bool bound() const noexcept { return cell_ != nullptr; }
   /// Whose marks cut its steps; the process's where nothing is said. Before the loop begins.
   void listen_to(StepMarks& marks) noexcept { marks_ = &marks; }
-  /// Where GetNext waits and the making of batches are kept for the timeline.
+  /// Keeps GetNext waits and the making of batches for the timeline.
   void keep_history(const RangeHistory& waits, const RangeHistory& batches) noexcept {
     waits_ = waits;
     batches_ = batches;
@@ -81,7 +81,7 @@ class SinkProbe {
   void begin_wait(std::int64_t now) noexcept;
   /// `ready`: -1 where only the recorded queues know, else 0 or 1 as the adapter saw it.
   void end_wait(std::int64_t now, bool delivered, bool failed, int ready = -1) noexcept;
-  /// The same where the batch was followed: readiness and ledger are what the charges say.
+  /// `end_wait` of a batch that was followed: readiness and ledger come from the charges.
   void end_wait(std::int64_t now, bool delivered, bool failed, const WaitCharges& charges) noexcept;
   /// The loop continues after a GetNext that failed: no new epoch, its next batch is a first one again.
   void resume(std::int64_t now) noexcept;
@@ -112,7 +112,7 @@ class SinkProbe {
     excluded_ns_ += ns;
     parts_.exclude(ns);
   }
-  /// Of the current step.
+  /// Excluded time of the current step.
   std::int64_t excluded_ns() const noexcept { return excluded_ns_; }
   /// A device worked `ns` on a step of this loop, by marks in its queue; the host was in it for `host_ns`.
   void tell_device(std::int64_t ns, std::int64_t host_ns) noexcept;
@@ -135,7 +135,7 @@ class SinkProbe {
   [[gnu::always_inline]] inline void close_compute(std::int64_t now) noexcept;
   void charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept;
   void add_parts(StepListener::Cuts cuts, std::int64_t compute) noexcept;
-  /// What lasted from the cell's since_ns until now, and is not in its totals yet.
+  /// Time from the cell's since_ns until now, not in its totals yet.
   struct Span {
     std::int64_t wait_ns;
     std::int64_t starved_ns;

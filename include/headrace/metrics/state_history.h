@@ -51,7 +51,7 @@ class StateHistory {
 
   /// Begins to write, in state `value`: `now` is where the first run begins.
   void open(std::uint32_t value, std::int64_t now) noexcept;
-  /// What was open turns out to have been `value` from its beginning.
+  /// Renames the open state: it was `value` from its beginning.
   void rename(std::uint32_t value) noexcept {
     if (track_ != nullptr) track_->value.store(value);
   }

@@ -13,7 +13,7 @@
 
 namespace headrace::metrics {
 
-/// Of one loop, called by its thread. Never throws or blocks.
+/// One per loop, called by its thread. Never throws or blocks.
 class StepListener {
  public:
   /// Unknown: no marks were recorded, or they cannot be attributed to this loop.

@@ -1,4 +1,4 @@
-// Where forward begins and backward ends within a step, marked by hooks on a model or a `with` block. Any
+// Start of forward and end of backward in a step, marked by hooks on a model or a `with` block. Any
 // thread may set marks (autograd runs hooks on threads of its own); each loop keeps its own copy.
 //
 //     StepMarks::process().forward_began(Clock::now_ns());
@@ -24,7 +24,7 @@ class StepMarks {
   static constexpr int kPlaces = 16;
   static constexpr int kNoPlace = -1;
 
-  /// What one loop heard since it last forgot, as Clock times; 0: nothing.
+  /// Marks of one loop since it last forgot, as Clock times; 0: none.
   struct Heard {
     std::int64_t forward_began_ns = 0;   ///< the first of them
     std::int64_t backward_ended_ns = 0;  ///< the last of them

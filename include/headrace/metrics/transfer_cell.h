@@ -1,4 +1,4 @@
-// What copies to a device cost: bytes, kind of source memory, time in the copy, time without a buffer.
+// Costs of copies to a device: bytes, kind of source memory, time in the copy, time without a buffer.
 #pragma once
 
 #include <cstdint>

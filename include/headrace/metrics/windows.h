@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kMaxDoublings = 32;
 
 /// Windows of loop time: [0, w), [w, 2w), ... When all 128 are used up, neighbours are merged and w doubles.
 ///
-/// What is stored per window are *running totals at its end*: closing a window is a copy, merging two windows
+/// Each window stores *running totals at its end*: closing a window is a copy, merging two windows
 /// is dropping one, and a writer that slept over ten windows fills them in afterwards. Grids of different
 /// writers differ only by doublings, so a reader aligns them exactly.
 struct WindowGrid {

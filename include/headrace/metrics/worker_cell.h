@@ -74,7 +74,7 @@ struct alignas(64) WorkerCell {
   Relaxed<std::int64_t> read_calls;     ///< these calls; -1 unknown
   Relaxed<std::int64_t> storage_bytes;  ///< fetched from storage for the thread; -1 unknown
   Relaxed<std::int64_t> major_faults;   ///< page faults that had to read from storage; -1 unknown
-  // Of the worker's process, if that is not the sink's: CPU time of all its threads, -1 unknown; the most
+  // The worker's process, if that is not the sink's: CPU time of all its threads, -1 unknown; the most
   // threads that it was seen with, 0 unknown.
   Relaxed<std::int64_t> process_cpu_ns;
   Relaxed<std::int32_t> process_threads;

@@ -1,4 +1,4 @@
-// What a worker calls: keeps one invariant, every nanosecond of its loop time is in exactly one account.
+// Calls of a worker, with one invariant: every nanosecond of its loop time is in exactly one account.
 #pragma once
 
 #include <array>
@@ -58,14 +58,14 @@ class WorkerProbe {
   void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
                  std::int64_t label = -1, bool failed = false) noexcept;
 
-  /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
+  /// Adds a copy to a device by an operator of this worker; calls of start-up are not counted.
   void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;
 
   /// The worker waits at a queue, or continues. Nested inside bodies; the body's time stops meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;
   void unblock(std::int64_t now) noexcept;
 
-  /// What the worker does when it is in no body: its own loop (an implicit operator) or a state.
+  /// Account of the worker outside bodies: its own loop (an implicit operator) or a state.
   void rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept;
   OperatorCell* loop_cell() const noexcept { return loop_; }
   /// One item of the worker's own loop is done (it put one, or asks for the next one). `first_counts`: the
@@ -73,7 +73,7 @@ class WorkerProbe {
   /// service time.
   void loop_item(std::int64_t now, bool counts, bool first_counts = false) noexcept;
 
-  /// What the framework calls the loop's current item; holds for one item.
+  /// The framework's label of the loop's current item; holds for one item.
   void label_loop_item(std::int64_t label) noexcept { loop_label_ = label; }
   /// The loop's current item failed and will not be handed on.
   void loop_item_failed() noexcept {

@@ -52,7 +52,7 @@ class Edge {
   virtual bool drained() const noexcept = 0;
 };
 
-/// The same for a kind whose items are tokens.
+/// Edge of a kind whose items are tokens.
 template <class T, template <class> class Kind>
 class PlainEdge final : public Edge<T> {
  public:

@@ -1,4 +1,4 @@
-// Where an item (later: its batch) was at every moment since its source began to make it.
+// Place of an item (later: its batch) at every moment since its source began to make it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class ItemTrace {
   /// was begun is charged to the first stage, which was busy with older items.
   void wait_for(const ItemTrace& item, std::int64_t now, int stage);
 
-  /// What the time from `asked` to `now` was spent on; the charges sum to all of it. Time after known_ns() is
+  /// Charges for the time from `asked` to `now`; they sum to all of it. Time after known_ns() is
   /// hand-off. `operators`: the recorded id of each stage, -1 if there is none.
   metrics::WaitCharges charges(std::int64_t asked, std::int64_t now, std::span<const int> operators) const;
 

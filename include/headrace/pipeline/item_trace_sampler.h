@@ -1,4 +1,4 @@
-// Which items of a source carry an ItemTrace.
+// Items of a source that carry an ItemTrace.
 #pragma once
 
 #include <cstdint>

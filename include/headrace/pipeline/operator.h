@@ -16,7 +16,7 @@
 
 namespace headrace::pipeline {
 
-/// What a body's exception does.
+/// Effect of a body's exception.
 enum class OnError {
   stop,  ///< it reaches the sink, and the pass ends
   skip,  ///< the item is left out and counted (`failures` in the profile)
@@ -27,7 +27,7 @@ using WaitHooksFactory = std::function<std::unique_ptr<WaitHooks>()>;
 
 inline constexpr int kMaxWorkers = 1024;
 
-/// What all operators have.
+/// Settings of all operators.
 struct OperatorSettings {
   std::string name;
   profile::Word<profile::OperatorKind> kind;

@@ -30,7 +30,7 @@
 
 namespace headrace::pipeline {
 
-/// Where a map's body runs.
+/// The place in which a map's body runs.
 enum class Executor {
   threads,  ///< in the operator's own workers
   arena,    ///< in oneTBB's arena: all such bodies of the process together use no more than its cores
@@ -198,7 +198,7 @@ class Pipeline {
     return item;
   }
 
-  /// The same in pieces, for callers with other work to do while they wait: `begin_next`, then
+  /// `next` in pieces, for callers with other work to do while they wait: `begin_next`, then
   /// `wait_next` until it does not return timed_out.
   void begin_next() {
     if (!runtime_->in_pass() || runtime_->is_of_another_process()) runtime_->begin_pass();

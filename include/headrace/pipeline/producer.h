@@ -11,7 +11,7 @@
 
 namespace headrace::pipeline {
 
-/// What the next operator, or the sink, takes from.
+/// An operator that feeds the next one, or the sink.
 template <class T>
 class Producer : public Operator {
  public:

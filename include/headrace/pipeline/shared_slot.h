@@ -97,7 +97,7 @@ class SlotReceiver {
   std::vector<Known> slots_;
 };
 
-/// What was received in a slot: while it lives, the slot is not claimed again. Releases it in the process
+/// Lease of a slot's contents: while it lives, the slot is not claimed again. Releases it in the process
 /// that leased it only; a forked child's copy does nothing.
 class SlotLease {
  public:

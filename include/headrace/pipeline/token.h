@@ -1,4 +1,4 @@
-// What travels through a pipeline's queues.
+// The tokens in a pipeline's queues.
 #pragma once
 
 #include <cstdint>

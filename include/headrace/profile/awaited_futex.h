@@ -1,4 +1,4 @@
-// Which futex a thread of this process waits on now, read from /proc/self/task/<tid>/syscall.
+// Futex that a thread of this process waits on now, read from /proc/self/task/<tid>/syscall.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace headrace::profile {
 
 class KernelFile;
 
-/// What a look at a thread found.
+/// A sample of a thread's state.
 struct ThreadLook {
   bool known = false;        ///< false: the thread has ended, or the kernel does not tell
   bool runs = false;         ///< on a core, or ready to run

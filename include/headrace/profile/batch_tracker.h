@@ -1,4 +1,4 @@
-// Where each batch of a loader with worker processes is, from the moment its number is given out until the
+// Place of each batch of a loader with worker processes, from the moment its number is given out until the
 // training loop has it.
 //
 //     dispatched ──▶ taken ──▶ fetched ──▶ received (──▶ pinned) ──▶ yielded
@@ -48,8 +48,8 @@ class BatchTracker {
   void restart(std::int64_t now) noexcept;
 
   void dispatched(int worker, std::int64_t batch, std::int64_t now) noexcept;
-  /// The same for what was given out before anybody was told: all of it, before anything else is called, as
-  /// the workers may have taken it already.
+  /// `dispatched` for batches given out before any call: all of them, before anything else is called, as
+  /// the workers may have taken them already.
   void dispatched_at_start(int worker, std::int64_t batch, std::int64_t began) noexcept;
   /// The calling thread asked for a batch at `asked` and has unpickled `batch` now, with `cpu_ns` of CPU
   /// time. It must have been blocked (WorkerProbe::block) since `asked`.

@@ -1,4 +1,4 @@
-// Which run this process records into now.
+// Run that this process records into now.
 #pragma once
 
 #include <atomic>

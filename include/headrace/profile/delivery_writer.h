@@ -1,4 +1,4 @@
-// What a worker process of a framework's loader leaves for the process that trains: who it is, and when it
+// Records of a framework loader's worker process for the process that trains: its identity, and when it
 // took, made, pickled and sent each of its last batches.
 #pragma once
 
@@ -32,7 +32,7 @@ class DeliveryWriter {
   /// data has come to an end (idle).
   void waiting() noexcept;
   void took(std::int64_t batch) noexcept;
-  /// What it was asked was no batch.
+  /// The request was for no batch.
   void took_nothing() noexcept;
   /// The batch is made and handed to the thread that sends. `tensors`: in it, -1 if not counted.
   void made(std::int64_t batch, std::int64_t tensors) noexcept;

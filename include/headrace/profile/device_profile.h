@@ -1,4 +1,4 @@
-// What a device did while the loop ran. Declared as figure.h says; part of profile.h.
+// A device's work while the loop ran. Declared as figure.h says; part of profile.h.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ constexpr void figures_of(Of<DeviceIdleCause>, Visit&& figure) {
   figure("idle_s", &DeviceIdleCause::idle_s, {"Time lost to it."});
 }
 
-/// What the gap between two steps was spent on, as far as a recording tells.
+/// Reason for the gap between two steps, as far as a recording shows.
 enum class GapReason : std::uint8_t { processing, transmission, getnext, unknown };
 
 constexpr std::array<std::string_view, 4> names_of(GapReason) noexcept {

@@ -26,7 +26,7 @@ class DeviceSpan {
   virtual std::int64_t ns() noexcept = 0;
 };
 
-/// What puts such marks: a framework that knows its device and its current queue.
+/// Writer of such marks: a framework, which has the device and its current queue.
 class DeviceClock {
  public:
   virtual ~DeviceClock() = default;
@@ -39,7 +39,7 @@ class DeviceClock {
   static void install(DeviceClock* clock) noexcept;
 };
 
-/// Of one loop, called by its thread around each step. Never throws; does nothing where no DeviceClock was
+/// One per loop, called by its thread around each step. Never throws; does nothing where no DeviceClock was
 /// installed. A mark takes some microseconds, which are left out of the step.
 class DeviceSamples {
  public:

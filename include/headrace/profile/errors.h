@@ -36,7 +36,7 @@ class FormatError : public Error {
   const std::string& path() const noexcept { return path_; }
   /// Empty if nothing was read.
   std::optional<std::uint64_t> offset() const noexcept { return offset_; }
-  /// What should have stood there, or why nothing was read.
+  /// Expected content, or why nothing was read.
   const std::string& expected() const noexcept { return expected_; }
 
  private:

@@ -27,7 +27,7 @@ struct About {
   const char* says;
 };
 
-/// What a number counts, and the least and most that it can be in any run.
+/// Unit of a number, and the least and most that it can be in any run.
 struct Unit {
   const char* name;
   double least;
@@ -56,7 +56,7 @@ constexpr Unit unit_of(std::string_view name) {
 /// When a plain member is written as null: if a negative number or an empty text means "unknown".
 enum class Null : bool { never, when_unset };
 
-/// What becomes of a figure where two structs are made one (a worker's epochs): totals are added.
+/// Rule for a figure where two structs are made one (a worker's epochs): totals are added.
 enum class Fold : bool { none, sum };
 
 /// How to read a figure, in a sentence; its unit if the name does not show it.

@@ -359,7 +359,7 @@ struct SegmentFigures {
   /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range
   /// are skipped, absurd totals are cut to what fits into the elapsed time.
   static SegmentFigures of(const SegmentImage& image, std::uint32_t loader);
-  /// What happened since `base` (an earlier moment of the same segment).
+  /// Subtracts `base`, an earlier moment of the same segment.
   void subtract(const SegmentFigures& base);
 };
 

@@ -1,4 +1,4 @@
-// What passing batches between processes costs. Declared as figure.h says; part of profile.h.
+// Costs of passing batches between processes. Declared as figure.h says; part of profile.h.
 #pragma once
 
 #include <cstdint>

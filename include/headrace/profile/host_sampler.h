@@ -12,7 +12,7 @@ namespace headrace::profile {
 /// and adds what passed to the segment's HostCell and to the worker cells' cpu_ns and run_queue_ns. One
 /// thread only.
 ///
-/// What this machine does not have (no PSI, no cgroup, no schedstat) stays unknown, never 0.
+/// Figures that this machine lacks (no PSI, no cgroup, no schedstat) stay unknown, never 0.
 class HostSampler {
  public:
   explicit HostSampler(Segment& segment);

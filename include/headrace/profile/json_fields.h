@@ -102,7 +102,7 @@ class JsonFieldReader {
   }
 
  private:
-  /// What reports of earlier versions call it.
+  /// The name in reports of earlier versions.
   static std::string_view older_name(std::string_view name) { return name == "parameters" ? "knobs" : name; }
 
   [[noreturn]] static void fail(const std::string& where, const char* expected) {

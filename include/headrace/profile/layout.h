@@ -134,7 +134,7 @@ struct alignas(64) QueueRecord {
   metrics::QueueCell cell;
 };
 
-/// What could not be recorded of a framework's loader, as the adapter found it.
+/// Gaps in the recording of a framework's loader, as the adapter found them.
 enum LoaderGap : std::uint32_t {
   kNoIteratorDetail = 1,  ///< its iterator is not the one that is known
   kNoWorkerDetail = 2,    ///< nothing inside its workers
@@ -199,7 +199,7 @@ struct SectionInfo {
   std::uint32_t count;
 };
 
-/// What did not fit; the report lists each. Every process of the run adds to them.
+/// Dropped records; the report lists each. Every process of the run adds to them.
 struct Dropped {
   metrics::Relaxed<std::uint64_t> operators;
   metrics::Relaxed<std::uint64_t> queues;

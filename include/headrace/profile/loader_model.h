@@ -25,7 +25,7 @@ enum class GetsWork : std::uint8_t {
   in_turn,       ///< dealt out: worker 0, 1, 2, ...
   own_shard,     ///< each reads its own part of a stream
 };
-/// What of the model a parameter sets.
+/// Model quantity that a parameter sets.
 enum class Quantity : std::uint8_t {
   none,            ///< nothing that is modelled: it is shown, and no more
   workers,         ///< of a stage or operator; 0: it runs in the training loop

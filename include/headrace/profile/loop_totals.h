@@ -1,4 +1,4 @@
-// What a loop's counters say at one moment: differences of two of these are figures of the time between.
+// Values of a loop's counters at one moment: differences of two of these are figures of the time between.
 //
 //     const LoopTotals before = loop_totals(image, loader);
 //     ...                                                    // a second later, from a newer image
@@ -44,7 +44,7 @@ struct LoopTotals {
   Histogram waits, step_times;
 };
 
-/// Of the loader with this number in the segment; nothing recorded where there is no such loader. Thread-safe as
+/// Totals of the segment's loader of this number; nothing recorded if there is no such loader. Thread-safe as
 /// the image is.
 LoopTotals loop_totals(const SegmentImage& image, std::uint32_t loader);
 

@@ -29,7 +29,7 @@ enum class OperatorKind : std::uint8_t {
   handoff,
   pin_memory,
 };
-/// Where its body runs.
+/// Place in which its body runs.
 enum class Executor : std::uint8_t { thread, process };
 /// How its figures were taken.
 enum class Fidelity : std::uint8_t { exact, sampled, counter, inclusive };

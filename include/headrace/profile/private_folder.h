@@ -39,7 +39,7 @@ class PrivateFolder {
   int folder_ = -1;
 };
 
-/// What such an opened file must be: regular, of this user, and known by no other name.
+/// True if an opened file is regular, of this user, and has no other name.
 bool is_own_file(int fd) noexcept;
 
 }  // namespace headrace::profile

@@ -1,4 +1,4 @@
-// What code that records calls: an operator, a queue, a loop. Thread-safe handles; the fast path takes no
+// Handles for code that records: an operator, a queue, a loop. Thread-safe; the fast path takes no
 // lock.
 #pragma once
 
@@ -38,17 +38,17 @@ class OperatorHandle {
   /// The call that began made no item (a generator's end): its time counts, the item does not.
   void abandon() noexcept;
 
-  /// What this operator copied to a device, told by the thread that ran it, within the call or after it. The
-  /// time of a copy that goes on by itself may be told with a later one: figures add up.
+  /// This operator's copies to a device, reported by the thread that ran it, in the call or after it. The
+  /// time of a copy that goes on by itself may come with a later one: figures add up.
   void transferred(const metrics::TransferRecord& record) noexcept;
 
-  /// Which functions take its time, from batches that were sampled: "name<tab>share<newline>" each, cut at a
+  /// Functions that take its time, from batches that were sampled: "name<tab>share<newline>" each, cut at a
   /// line to what fits. On a thread that records.
   void sampled_functions(std::string_view lines) noexcept;
 
   /// The record's number in a session, registering it at first use; -1 when the table is full.
   int id_in(Session& session) noexcept;
-  /// Of the object given to wrap: the loader that it feeds. Its figures are then that loader's alone. Before
+  /// Sets the loader that the object given to wrap feeds. Its figures are then that loader's alone. Before
   /// the loop begins.
   void feeds(const Session& session, int loader) noexcept;
 
@@ -122,13 +122,13 @@ class QueueHandle {
   /// Somebody looked: it held `level` items at `at_ns` (Clock), which lasts until the next call. For queues of
   /// which nobody sees the puts and gets; `at_ns` never goes back.
   void sampled(std::int64_t level, std::int64_t at_ns) noexcept;
-  /// What was in it is dropped, under the queue's lock: no thread took it, so none becomes a consumer. A
+  /// Its contents are dropped, under the queue's lock: no thread took them, so none becomes a consumer. A
   /// queue dies in whatever thread lets go of it last.
   void emptied() noexcept;
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
   bool taken_by_this_thread() const noexcept;
 
-  /// Which functions the threads of a loop spend their time in; see `OperatorHandle`. `puts`: the loop's first
+  /// Functions that take the time of a loop's threads; see `OperatorHandle`. `puts`: the loop's first
   /// call of this queue was a put.
   void sampled_functions(const char* loop_name, bool puts, std::string_view lines) noexcept;
 
@@ -161,7 +161,7 @@ class QueueHandle {
   int pid_ = 0;
   std::atomic<int> id_{-1};
 
-  // What puts and gets write to: guarded by the queue's own lock, under which they are called.
+  // State of puts and gets: guarded by the queue's own lock, under which they are called.
   metrics::QueueProbe probe_;
   bool is_fifo_ = false;
   metrics::ItemAges ages_;
@@ -170,7 +170,7 @@ class QueueHandle {
   int probe_pid_ = 0;
 };
 
-/// What passing a batch from a worker process would cost, sampled on one of a loader that has none.
+/// Cost of passing a batch from a worker process, sampled on one of a loader that has none.
 struct HandoffSample {
   long long message_bytes = 0;  ///< of the pickled message, arrays included, tensors not
   long long tensors = 0;
@@ -215,7 +215,7 @@ class LoaderHandle {
   void sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept;
   /// See note_fact.
   void note(std::string_view key, std::string_view value) noexcept;
-  /// What could not be recorded (LoaderGap).
+  /// Adds a recording gap (LoaderGap).
   void miss(std::uint32_t gap) noexcept;
   void mark_epoch() noexcept;
 
@@ -260,7 +260,7 @@ class LoopRecorder {
   void begin_wait() noexcept;
   /// `ready`: 1 or 0 if the adapter knows whether the awaited batch was ready at the call, else -1.
   void end_wait(bool delivered, bool failed, int ready = -1) noexcept;
-  /// The same where the awaited batch was followed: readiness and ledger are what the charges say.
+  /// `end_wait` of a followed batch: readiness and ledger come from the charges.
   void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
   void end_loop() noexcept;
 

@@ -1,4 +1,4 @@
-// What was recorded of one wrapped loader in one rank, as plain data.
+// The recording of one wrapped loader in one rank, as plain data.
 //
 // A Profile is everything a verdict may rest on: it is read from a live or dead segment (snapshot.h), or from
 // a saved report (profile_json.h), and means the same either way. Times are seconds here, because this is the

@@ -1,4 +1,4 @@
-// What a profile from elsewhere needs before it is used: bounds of its figures, ends of its queues.
+// Checks of a profile from elsewhere before it is used: bounds of its figures, ends of its queues.
 #pragma once
 
 #include "headrace/profile/profile.h"

@@ -14,7 +14,7 @@
 
 namespace headrace::profile {
 
-/// What is declared of every figure, as JSON: a list of structs, each after those that it is made of.
+/// Declarations of all figures as JSON: a list of structs, each after those that it is made of.
 ///
 ///     [{"name", "says", "figures": [{"name", "type", "unit", "least", "most", "default", "says"}]}]
 ///

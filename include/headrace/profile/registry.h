@@ -48,7 +48,7 @@ class Registry {
   }
   /// `identity`: a loader of this name and identity that was closed is opened again, with all that belongs
   /// to it; 0: always a new one.
-  /// Where a table is full of what belongs to closed loaders, the oldest of them is folded, see fold_loader.
+  /// The oldest closed loader is folded if a table is full of what belongs to closed ones, see fold_loader.
   int loader_id(std::string_view name, int source_operator, std::uint64_t identity = 0);
 
   metrics::WorkerCell* claim_worker(std::int64_t now);
@@ -58,7 +58,7 @@ class Registry {
   /// The requests of an operator, by 1 + its id, or of no operator (RemoteCell::kOfNoOperator). Two processes that
   /// ask at the same moment may get two cells: readers add them up.
   metrics::RemoteCell* remote_cell(std::uint32_t owner) noexcept;
-  /// What all requests share; null if there is no room.
+  /// State of all requests; null if there is no room.
   metrics::RemoteTraffic* remote_traffic() noexcept;
 
   /// The track of a loader's waits or batches; not bound if none is available.

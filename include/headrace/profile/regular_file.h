@@ -37,7 +37,7 @@ class RegularFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// The same in one call.
+/// `RegularFile::read_all` in one call.
 std::string read_regular_file(const std::string& path, std::uint64_t most);
 
 /// Up to 8 KiB of an open file.

@@ -13,7 +13,7 @@
 
 namespace headrace::profile {
 
-/// What the calling thread's requests are charged to: the operator whose body it runs; for a thread that runs none
+/// Owner of the calling thread's requests: the operator whose body it runs; for a thread that runs none
 /// (a pool, an event loop) the operator that another thread of this process runs; else no operator. 0: nothing is
 /// recorded. Never opens a session. A few hundred nanoseconds at most.
 std::uint32_t remote_owner() noexcept;

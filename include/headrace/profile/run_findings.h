@@ -1,4 +1,4 @@
-// Of a run beside its loaders: its wall clock, findings of the watch, parameters that were changed, other tools' opinions.
+// Facts of a run beside its loaders: wall clock, findings of the watch, changed parameters, other tools' opinions.
 // Declared as figure.h says; part of profile.h.
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace headrace::profile {
 
 inline constexpr std::string_view kSegmentSuffix = ".hrseg";
-/// Of a live segment in the run folder, behind the name of its copy.
+/// Suffix of a live segment in the run folder, after its copy's name.
 inline constexpr std::string_view kLiveSegmentSuffix = ".live-segment";
 /// Beside a live segment in shared memory: the path of its copy.
 inline constexpr std::string_view kHomeSuffix = ".home";

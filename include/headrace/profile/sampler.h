@@ -17,7 +17,7 @@ class Sampler {
  public:
   static Sampler& instance();
 
-  /// What a session tells its user if `add` returns false.
+  /// A session's message if `add` returns false.
   static constexpr const char* kNoThread =
       "no thread could be started: figures of CPU and memory are missing in the report";
   bool add(const std::shared_ptr<Session>& session);

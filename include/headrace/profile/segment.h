@@ -23,7 +23,7 @@ namespace headrace::profile {
 /// (or root) can still truncate it under the writer.
 class Segment {
  public:
-  /// Where a new segment may live, tried in this order; memory of the process itself when none works.
+  /// Places for a new segment, tried in this order; memory of the process itself when none works.
   struct Places {
     std::string first;   ///< file path, usually below /dev/shm
     std::string second;  ///< file path in the run folder

@@ -23,7 +23,7 @@ class SegmentImage {
   SegmentImage(SegmentImage&&) noexcept;
   SegmentImage& operator=(SegmentImage&&) noexcept;
 
-  /// What is read from now on holds the history too (tracks, words, annotations), which only timelines need;
+  /// Later reads include the history (tracks, words, annotations), which only timelines need;
   /// else those sections are empty.
   void include_history() noexcept { with_history_ = true; }
   /// This thread found a live segment, which its own process, or any other one of Headrace, may replace by a copy at

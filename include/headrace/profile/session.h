@@ -51,7 +51,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   int rank() const noexcept { return rank_; }
   /// Path of the live segment, for processes that attach; empty if there is no file.
   const std::string& live_path() const noexcept { return segment_->path(); }
-  /// What went wrong with files, and where an unnamed run was left: each line once, for the caller to say.
+  /// Messages about files that failed and an unnamed run's place: each once, for the caller to print.
   std::vector<std::string> take_messages() noexcept;
   /// One more line for `take_messages`.
   void tell(const std::string& line) noexcept;

@@ -43,7 +43,7 @@ inline void step_end() noexcept {
   annotate_end();
 }
 
-/// The same for as long as the object lives.
+/// A step for as long as the object lives.
 class Step {
  public:
   Step() noexcept { step_begin(); }

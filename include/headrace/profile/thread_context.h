@@ -1,4 +1,4 @@
-// What one thread keeps at hand to record without looking anything up.
+// State of one thread with which it records without lookups.
 #pragma once
 
 #include <array>
@@ -101,8 +101,8 @@ class ThreadContext {
   int pid_ = 0;
   std::shared_ptr<Session> session_;
   std::vector<std::shared_ptr<RunningLoop>> loops_;
-  /// What is known of an operator at one place: `refused` is remembered, as asking takes a lock and a long
-  /// look.
+  /// Cached cell of an operator at one place: `refused` too, because asking takes a lock and a long
+  /// search.
   struct KnownCell {
     metrics::OperatorCell* cell = nullptr;
     bool refused = false;

@@ -89,7 +89,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
   const int pid_;
   profile::QueueHandle handle_;
   std::atomic<bool> fast_{false};
-  // Of the run in which it became fast; read by samples.
+  // The run in which it became fast; read by samples.
   std::atomic<std::uint64_t> session_uid_{0};
   std::atomic<std::uint32_t> id_{0};
 

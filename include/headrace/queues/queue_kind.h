@@ -1,4 +1,4 @@
-// What every kind of bounded queue offers, so that one blocking layer and one instrumentation serve them all.
+// Interface of all kinds of bounded queues, so that one blocking layer and one instrumentation serve them all.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace headrace::queues {
 
-/// What one try came to: done, not_now or closed. `number` counts the kind's puts (or gets) from 0 and is
+/// Result of one try: done, not_now or closed. `number` counts the kind's puts (or gets) from 0 and is
 /// set when it is done; the instrumentation picks its samples by it.
 struct Attempt {
   QueueStatus status = QueueStatus::not_now;

@@ -10,7 +10,7 @@
 
 namespace headrace::report {
 
-/// What changed, what it did to the step, then the figures. As `to_text` of a report; thread-safe, never fails.
+/// The changes, their effect on the step, then the figures. As `to_text` of a report; thread-safe, never fails.
 std::string to_text(const analysis::Comparison& comparison, TextOptions options = {});
 
 /// The members of `Comparison` by their names; an interval without an end has null there. `indent` < 0: one line.

@@ -30,10 +30,10 @@ struct TimeRange {
   std::int64_t end_ns = 0;
 };
 
-/// What has to be added to the run's Unix time to have the trace's, and how well that is known.
+/// Shift that turns the run's Unix time into the trace's, and how well it is known.
 struct ClockAlignment {
   std::int64_t shift_ns = 0;
-  /// What may remain wrong: the spread of the matched ranges around `shift_ns`, or, where the shift that they
+  /// Remaining error: the spread of the matched ranges around `shift_ns`, or, where the shift that they
   /// ask for is not applied, that shift. Nothing: unknown (no range is in both).
   std::optional<std::int64_t> error_ns;
   std::size_t matched = 0;  ///< ranges that are in both

@@ -30,7 +30,7 @@ class EventWriter {
   EventWriter(GzipWriter& out, std::int64_t base_ns, bool first)
       : out_(out), base_ns_(base_ns), first_(first) {}
 
-  /// What is the same in many events, as text: escaped once.
+  /// Common part of many events, as text: escaped once.
   struct Prepared {
     std::string head;
   };
@@ -43,7 +43,7 @@ class EventWriter {
 
   /// An arrow: begins (`s`), passes (`t`) and ends (`f`) inside slices, at those slices' times.
   void flow(char phase, const Row& row, std::uint64_t id, std::int64_t at_ns);
-  /// The same inside a row of another writer's process, which is named by JSON texts (numbers or strings).
+  /// `flow` inside a row of another writer's process, which is named by JSON texts (numbers or strings).
   void flow(char phase, std::string_view pid_json, std::string_view tid_json, std::uint64_t id,
             std::int64_t at_ns);
 
@@ -58,7 +58,7 @@ class EventWriter {
 
  private:
   void metadata(std::string_view name, std::string_view pid, std::string_view tid, std::string_view args);
-  /// Where an event begins: with a comma, but for the first one.
+  /// Start of an event: a comma, except for the first one.
   std::string_view separator() noexcept { return std::exchange(first_, false) ? "" : ",\n"; }
   /// Gives `write` room for its line, whose first part is `head`, and takes what it returns as the line's
   /// end.

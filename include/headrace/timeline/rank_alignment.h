@@ -15,7 +15,7 @@ struct CollectiveEnd {
   std::int64_t end_ns = 0;
 };
 
-/// What has to be added to the other rank's times to have the first one's.
+/// Shift that turns the other rank's times into the first one's.
 struct RankAlignment {
   std::int64_t shift_ns = 0;
   std::optional<std::int64_t> error_ns;  ///< what may remain wrong; nothing: not known, and the shift is 0

@@ -20,7 +20,7 @@ namespace headrace::timeline {
 struct CountersRequest {
   const trace::Trace& trace;
   std::string out;  ///< gzip, or plain JSON where it ends in ".json"
-  /// What is counted; the events are passed on whatever it says.
+  /// Scope of the counters; all events are passed on.
   analysis::device::Scope scope = {};
   /// The bytes that `trace` was read from, from their beginning; asked once, and once more where they are
   /// damaged. Nothing: the file at the trace's path.

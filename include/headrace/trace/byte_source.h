@@ -64,7 +64,7 @@ class PeekedBytes : public ByteSource {
   std::size_t given_ = 0;
 };
 
-/// What `compressed` holds, inflated when it begins like gzip (the name of the file is never looked at).
+/// Content of `compressed`, inflated when it begins like gzip (the name of the file does not matter).
 /// Members that follow each other are one stream, as `cat a.gz b.gz` makes them; zeros and other bytes behind
 /// the last member are left alone, as gzip itself does.
 ///

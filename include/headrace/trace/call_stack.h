@@ -72,7 +72,7 @@ std::vector<Handover> handovers_of(const Columns& columns, const std::vector<Eve
 /// Events of one thread cannot overlap half. Where they do in the file, the earlier one counts as ended when
 /// the later one begins, and it is counted in `overlapping`.
 ///
-/// What another thread handed over was called by the event that handed it over, so a chain of callers may
+/// The caller of work from another thread is the event that handed it over, so a chain of callers may
 /// continue on another lane. It always leads back in time.
 class CallStack {
  public:

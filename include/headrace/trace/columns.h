@@ -14,7 +14,7 @@
 
 namespace headrace::trace {
 
-/// What a number column holds where the event says nothing.
+/// Value of a number column where the event has none.
 inline constexpr std::int64_t kAbsent = -1;
 
 /// The row of an event in `Columns`.
@@ -28,7 +28,7 @@ struct Lane {
   /// Both as numbers, kAbsent where they are names.
   std::int64_t pid = kAbsent;
   std::int64_t tid = kAbsent;
-  /// What the file's metadata events call them, empty if it does not.
+  /// Names in the file's metadata events, empty if it has none.
   std::string process_name;
   std::string process_labels;  ///< Kineto: "CPU", "GPU 0"
   std::string thread_name;

@@ -69,8 +69,8 @@ std::size_t last_event_end(std::string_view text) noexcept;
 ///
 /// Quotes and brackets alone would not find back after one quote too many: all that follows would count as
 /// inside out. So the search also looks for what only the beginning of an event looks like (`}, {"name":`).
-/// Where JSON allows no such thing, in a string, as a member of an object, or behind a bracket that closed
-/// another kind, the event before it is damaged and ends there. One pass, whatever the text is.
+/// If JSON does not allow it there (in a string, as a member of an object, behind a bracket that closed
+/// another kind), the event before it is damaged and ends there. One pass, whatever the text is.
 EventSpan find_event(std::string_view text, std::size_t from);
 
 /// Makes what is commonly wrong in texts harmless, in place and without moving a byte: control characters

@@ -1,4 +1,4 @@
-// What an event is, as its category says.
+// Kind of an event, by its category.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ class Names {
 
   std::string texts_;
   std::vector<std::uint64_t> offsets_{0};
-  /// Of texts that look alike at a glance, the one that was asked for last: nearly always the one that is
-  /// asked for next, and found without going through all of a text that is hundreds of bytes long.
+  /// The last requested text of each `glance_at`: nearly always the one that is
+  /// requested next, and found without going through all of a text that is hundreds of bytes long.
   std::array<Id, 1024> recent_{};
   std::vector<Slot> slots_;  // open addressing, a power of two of them, at most half full
 };

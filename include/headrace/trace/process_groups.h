@@ -25,14 +25,14 @@ std::vector<ProcessGroup> process_groups(const TraceFile& file);
 /// `parallel_group_info` of an Ascend profile's `profiler_metadata.json`; empty without it.
 std::vector<ProcessGroup> process_groups(const ascend::ProfileFolder& profile);
 
-/// Where a rank is among those that share its work in one way.
+/// Place of a rank among those that share its work in one way.
 struct ParallelPlace {
   std::string role;  ///< "pipeline", "tensor", "data", "sequence" or "expert"
   std::int64_t index = 0;
   std::int64_t size = 0;
 };
 
-/// Of the groups with two or more ranks that have this one and whose description names a single role ("mesh_pp",
+/// Places in groups of two or more ranks that include this one and whose description has a single role ("mesh_pp",
 /// "PIPELINE_MODEL_PARALLEL_GROUP", "dp"); the first group of a role counts. In a pipeline, the index is the stage.
 std::vector<ParallelPlace> places_of(const std::vector<ProcessGroup>& groups, std::int64_t rank);
 

@@ -1,4 +1,4 @@
-// What a reader had to say about a trace: what it skipped, repaired or could not read, and where.
+// Notes of a reader on a trace: what it skipped, repaired or could not read, and where.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ struct ReadNotes {
   /// Where, and what stood there: "inside an event".
   std::uint64_t cut_offset = 0;
   std::string cut_where;
-  /// What was wrong with the compressed stream, empty when nothing was.
+  /// Damage to the compressed stream, empty if there was none.
   std::string damage;
   std::array<Count, kReadProblems> problems{};
   /// Anything else, a sentence each: "table TASK has no column streamId".

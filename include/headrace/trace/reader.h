@@ -44,7 +44,7 @@ struct TraceFile {
   ReadNotes notes;
   /// `rank` of `distributedInfo`, nothing if the file does not say.
   std::optional<std::int64_t> rank;
-  /// What has to be added to `start_ns` to have Unix time (`baseTimeNanoseconds`); nothing in older traces,
+  /// Shift from `start_ns` to Unix time (`baseTimeNanoseconds`); nothing in older traces,
   /// whose stamps are Unix time already or are on a clock of their own.
   std::optional<std::int64_t> base_time_ns;
   /// The other keys of the top-level object and their values as JSON, in the order of the file. A value over
@@ -63,14 +63,14 @@ struct TraceFile {
 /// or holds no events.
 std::vector<TraceFile> read_traces(const std::string& path, const ReadOptions& options = {});
 
-/// The same for a file of one rank; FormatError if it has several.
+/// Reads a file of one rank; FormatError if it has several.
 TraceFile read_file(const std::string& path, const ReadOptions& options = {});
 
-/// The same from what is in memory; `name` is what errors and `path` call it.
+/// Reads from memory; `name` is what errors and `path` call it.
 std::vector<TraceFile> read_bytes(std::string_view bytes, const std::string& name,
                                   const ReadOptions& options = {});
 
-/// The same from a stream that is read once. What is not the Chrome trace format is taken into memory first;
+/// Reads from a stream, once. Anything but the Chrome trace format is taken into memory first;
 /// JSON beside XPlane is read as JSON of any other tool.
 std::vector<TraceFile> read_stream(ByteSource& source, const std::string& name,
                                    const ReadOptions& options = {});

@@ -18,7 +18,7 @@ namespace headrace::trace {
 
 struct Trace {
   TraceFile file;
-  /// What the file says, or where it does not say, the smallest that no other file of the same call has.
+  /// The file's rank, or if it has none, the smallest that no other file of the same call has.
   std::int64_t rank = 0;
   std::vector<EventKind> kinds;
   /// Kernels, copies and fills by their start; of two with the same start, in the order of the file.

@@ -1,4 +1,4 @@
-// What the columns of a trace are made of: arrays that grow to many megabytes without being copied.
+// Storage of a trace's columns: arrays that grow to many megabytes without being copied.
 #pragma once
 
 #include <algorithm>
@@ -180,7 +180,7 @@ class Compact {
   bool empty() const noexcept { return size() == 0; }
   std::size_t bytes() const noexcept { return narrow_.bytes() + wide_.bytes(); }
 
-  /// Which of the two holds the values; the other is empty.
+  /// True if `wide` holds the values; the other is empty.
   bool is_wide() const noexcept { return is_wide_; }
   const Values<Narrow>& narrow() const noexcept { return narrow_; }
   const Values<Wide>& wide() const noexcept { return wide_; }

@@ -45,7 +45,7 @@ class Block {
 
   bool is_of(const BlockRing& ring) const noexcept { return ring_.get() == &ring; }
 
-  /// What the block's next user must wait for (a device's event, say); it travels with the memory.
+  /// Fence for the block's next user (a device's event, say); it travels with the memory.
   std::shared_ptr<void>& fence() noexcept { return fence_; }
 
   void give_back() noexcept;

@@ -24,7 +24,7 @@ class PendingCopy {
 ///     ... item.completion.wait();                          // the consumer, before it reads
 class Completion {
  public:
-  /// Of a copy that was complete when `copy` returned, after `copy_ns`.
+  /// A copy that was complete when `copy` returned, after `copy_ns`.
   Completion() = default;
   explicit Completion(std::int64_t copy_ns) noexcept : copy_ns_(copy_ns) {}
   explicit Completion(std::shared_ptr<PendingCopy> pending) noexcept : pending_(std::move(pending)) {}

@@ -18,7 +18,7 @@ class CudaCopy;
 /// (DeviceOptions::pin) and then by the engine. `copy` returns when the engine has its orders.
 ///
 /// The device's primary context is used, so addresses mean the same to the CUDA runtime and to frameworks.
-/// Who reads a block on a stream makes that stream wait for the copy (`make_stream_wait`), and gives the
+/// A reader of a block makes its stream wait for the copy (`make_stream_wait`), and gives the
 /// block back with `give_back_after`, so that no later copy overwrites what kernels still read.
 ///
 /// Thread-safe. A failure of CUDA is a DeviceError with CUDA's own name for it.

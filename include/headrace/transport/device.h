@@ -1,4 +1,4 @@
-// Where batches are copied to: one small interface, whatever the memory behind it is.
+// Destination of batches: one small interface, whatever the memory behind it is.
 //
 //     auto device = transport::open_device("cpu", {.buffers = 4, .buffer_bytes = 64 << 20});
 //     auto acquired = device->acquire(transport::bytes_needed(arrays));         // waits while all are lent
@@ -39,7 +39,7 @@ struct DeviceOptions {
   std::string cuda_library = "libcuda.so.1";  ///< CUDA only: the driver's library, as dlopen takes it
 };
 
-/// What one copy was.
+/// Result of one copy.
 struct Copied {
   std::vector<std::size_t> offsets;  ///< of each array within the block; multiples of kAlignment
   std::int64_t bytes = 0;            ///< of the arrays, without the gaps between them
@@ -48,7 +48,7 @@ struct Copied {
   Completion completion;
 };
 
-/// What kind of memory a device's blocks are; the numbers are DLPack's.
+/// Kind of memory of a device's blocks; the numbers are DLPack's.
 enum class MemoryKind : std::int32_t { host = 1, cuda = 2, cuda_host = 3 };
 
 /// A destination of copies with its ring of blocks. Thread-safe; copies of several threads take turns where
@@ -97,7 +97,7 @@ class Device {
   Device(std::string name, std::shared_ptr<BlockRing> ring)
       : name_(std::move(name)), ring_(std::move(ring)) {}
   BlockRing& ring() noexcept { return *ring_; }
-  /// Where the arrays begin within a block of this device; UsageError if it is none, or too small.
+  /// Offsets of the arrays in a block of this device; UsageError if it is none, or too small.
   std::vector<std::size_t> lay_out_in(const Block& block, std::span<const HostBytes> arrays) const;
   /// UsageError where these bytes are not within a block of this device.
   void expect_within(const Block& block, std::size_t offset, std::size_t bytes) const;
@@ -110,7 +110,7 @@ class Device {
 /// Bytes that a block needs for these arrays, gaps included. Raises UsageError if the sum cannot be.
 std::size_t bytes_needed(std::span<const HostBytes> arrays);
 
-/// Where each array begins. Raises UsageError if the arrays do not fit into `capacity`.
+/// Offset of each array. Raises UsageError if the arrays do not fit into `capacity`.
 std::vector<std::size_t> lay_out(std::span<const HostBytes> arrays, std::size_t capacity);
 
 /// "cpu", "cuda" (the first one), "cuda:1". Raises DeviceError for a device that is not there, naming those

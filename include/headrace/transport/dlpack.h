@@ -87,7 +87,7 @@ struct ExportedArray {
 dlpack::ManagedTensor* export_tensor(ExportedArray array);
 dlpack::ManagedTensorVersioned* export_versioned(ExportedArray array);
 
-/// What a producer's tensor says, once everything in it was found possible.
+/// A producer's tensor after all of it was found possible.
 struct ImportedArray {
   std::byte* data = nullptr;  ///< the first element, byte offset applied; null if there are no elements
   dlpack::Device device = {dlpack::kCpu, 0};

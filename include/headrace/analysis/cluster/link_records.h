@@ -1,4 +1,4 @@
-// What one rank recorded of the links to other ranks: a bounded part of its summary.
+// One rank's records of its links to other ranks: a bounded part of its summary.
 //
 //     const std::string text = to_text(link_records(trace, profile, steps, notes));   // where the rank's files are
 //     add_link_records(text, rank, records);                                   // where the job is judged
@@ -37,7 +37,7 @@ struct LinkRecord {
 /// Records beyond these are left out; the ones that take most time are kept.
 inline constexpr std::size_t kMaxLinkRecords = 128;
 
-/// Of a rank's trace, in the given steps of it (none: no records, because nothing can be compared with a step),
+/// Records of a rank's trace in the given steps (none: no records, because nothing can be compared with a step)
 /// and, where it has one, of its Ascend profile, whose files count by their own steps. Files of the profile that
 /// cannot be read are in `notes`.
 std::vector<LinkRecord> link_records(const trace::Trace& trace, const trace::ascend::ProfileFolder* profile,

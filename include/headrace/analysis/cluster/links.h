@@ -1,4 +1,4 @@
-// Which links between ranks are slow: bandwidth and latency of pairs and groups beside others of their kind.
+// Slow links between ranks: bandwidth and latency of pairs and groups beside others of their kind.
 //
 //     const Links found = judge_links(records);
 //     for (const Link& link : found.links) if (link.slow) std::cout << link.members << ' ' << link.bandwidth_gbps;
@@ -37,7 +37,7 @@ struct Link {
   double calls = 0;     ///< in a step
   double bytes = 0;     ///< in a step, over the busiest link
   double busy_s = 0;    ///< in a step, without waits for other ranks
-  /// Of the largest messages, GB/s (10^9 bytes); nothing if there are only small ones.
+  /// Bandwidth of the largest messages, GB/s (10^9 bytes); nothing if all are small.
   std::optional<double> bandwidth_gbps;
   /// Median of links of its kind whose messages are as large.
   std::optional<double> usual_gbps;
@@ -45,7 +45,7 @@ struct Link {
   std::optional<double> latency_s;
   std::optional<double> usual_latency_s;
   bool slow = false;
-  /// What a step would be shorter by, at most, if the link were as fast as the median of its kind.
+  /// Upper bound of the time a step would save if the link were as fast as the median of its kind.
   double excess_s = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which ranks of a job the others wait for, since when, and what the job would gain without that.
+// Ranks of a job that the others wait for, since when, and what the job would gain without that.
 //
 //     const SlowRanks found = slow_ranks(ranks);
 //     for (const SlowRank& slow : found.slow) std::cout << slow.rank << " costs " << slow.gain_share;
@@ -40,15 +40,15 @@ bool in_step(std::span<const RankSteps> ranks);
 struct SlowRankThresholds {
   /// Fewer steps in common show no spread.
   std::size_t fewest_steps = 4;
-  /// What fixing a rank must gain to be worth a sentence.
+  /// Gain at which fixing a rank is worth a sentence.
   double least_gain = 0.02;
-  /// The same for ranks that are late by `least_late` on average. With many ranks and a large spread of single
+  /// `least_gain` for ranks late by `least_late` on average. With many ranks and a large spread of single
   /// steps, some other rank is nearly as late in each step, so a rank that is 10 % slow may cost 1 % only.
   double least_gain_of_late = 0.005;
   /// A rank's mean lateness in units of the others' spread (scaled median absolute deviation). 10,000 ranks
   /// without a cause reach 4.
   double spreads = 6;
-  /// The same in units of its own standard error over the steps, unless it is late in so many steps.
+  /// Its mean lateness in its own standard errors over the steps, unless late in so many steps.
   double standard_errors = 4;
   double fewest_late = 3;
   /// A rank that is late in so many of its steps since the first is steadily slow.

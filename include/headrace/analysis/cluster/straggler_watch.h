@@ -1,4 +1,4 @@
-// Which rank of a running job holds the others up now, from looks at the ranks' totals.
+// Rank of a running job that holds the others up now, from the ranks' totals over time.
 //
 //     StragglerWatch watch;
 //     every second: watch.look(now_s, totals_of_all_ranks);
@@ -21,7 +21,7 @@
 
 namespace headrace::analysis::cluster {
 
-/// What the rank spends more time on than the others.
+/// Time that is longer on the rank than on the others.
 enum class LateBy : std::uint8_t { input, computation, step };
 
 constexpr std::array<std::string_view, 3> names_of(LateBy) noexcept {

@@ -32,23 +32,23 @@ Table advice(std::span<const trace::Trace> traces,
 /// Shares are of 1. "Ascend": the value of the Ascend advisor's rule, so that both say the same.
 struct AdviceThresholds {
   // --- any trace ---
-  /// Of a step (stage + bubble). Below it launches are quick enough. Ascend's guide; its code never checks
-  /// it.
+  /// Free share of a step (stage + bubble). Below it launches are quick enough. Ascend's guide; its code never
+  /// checks it.
   double free_share = 0.10;
   /// From twice that on, the device's idle time is the first thing to change.
   double high_free_share = 0.20;
-  /// Of a step, communication that no computation hides: the TensorBoard plugin's value.
+  /// Share of a step in exposed communication: the TensorBoard plugin's value.
   double exposed_communication_share = 0.10;
-  /// Of a step, in the data loader: the TensorBoard plugin's value. A share, because 10 ms are much of a step
+  /// Share of a step in data loading: the TensorBoard plugin's value. A share, because 10 ms are much of a step
   /// of 50 ms and nothing of one of 5 s.
   double data_loading_share = 0.05;
-  /// Of a step, before its first work on the device: the wait for the input and the first launches.
+  /// Share of a step before its first device work: the wait for the input and the first launches.
   double preparing_share = 0.10;
-  /// Of the steps' time, the device idle because its next work was not launched yet.
+  /// Share of step time idle because the device's next work was not launched yet.
   double launch_share = 0.10;
-  /// Of the steps' time, the device idle behind calls that wait for it.
+  /// Share of step time idle behind calls that wait for the device.
   double synchronisation_share = 0.10;
-  /// Of the steps' time, copies beside which nothing computes.
+  /// Share of step time in copies while nothing computes.
   double copy_share = 0.10;
   /// The host is inside calls that take and free memory for this share of the recorded time.
   double memory_call_share = 0.05;
@@ -69,7 +69,7 @@ struct AdviceThresholds {
   // --- the host of an Ascend device ---
   /// Operators compiled while the step runs. Ascend.
   std::int64_t compiled_operators = 20;
-  /// Of launches, those directly followed by a wait for the stream. Ascend.
+  /// Share of launches that a wait for the stream follows directly. Ascend.
   double synchronised_launch_share = 0.5;
   /// Calls that take and give back device memory, in all. Ascend.
   std::int64_t memory_calls_ns = 10'000'000;
@@ -86,10 +86,10 @@ struct AdviceThresholds {
   double sequence_share = 0.01;
   /// The longest sequence. Ascend.
   std::int64_t sequence_length = 10;
-  /// Of a sequence's time from its first start to its last end, kernels run for less: the host is late.
+  /// Kernels' share of a sequence's time from first start to last end; below it the host is late.
   /// Ascend.
   double sequence_busy_share = 0.4;
-  /// Of the highest frequency of the cores, what their mean is below it. Ascend.
+  /// Share by which the cores' mean frequency is below the highest. Ascend.
   double frequency_drop = 0.05;
   /// A matrix multiplication is judged by its pipelines from so many bytes of inputs on. Ascend.
   double large_cube_bytes = 100e6;
@@ -97,7 +97,7 @@ struct AdviceThresholds {
   /// Ascend.
   double cube_mac_ratio = 0.8;
   double cube_mte2_ratio = 0.95;
-  /// The same of flash attention: reading memory, writing results, vectors. Ascend.
+  /// Bounds of flash attention: reading memory, writing results, vectors. Ascend.
   double attention_mte2_ratio = 0.8;
   double attention_fixpipe_ratio = 0.75;
   double attention_vector_ratio = 0.75;
@@ -117,11 +117,11 @@ struct AdviceThresholds {
   /// Transfers below these use the link badly, 10^6 bytes. Ascend.
   double small_sdma_mb = 16;
   double small_rdma_mb = 1;
-  /// Of the operations, those with small transfers. Ascend.
+  /// Share of operations with small transfers. Ascend.
   double small_packet_share = 0.2;
   /// SDMA copies multiples of this fastest, bytes. Ascend.
   std::int64_t aligned_bytes = 512;
-  /// Of the copies, unaligned ones: from here on medium, from there on high. Ascend.
+  /// Share of unaligned copies: from here on medium, from there on high. Ascend.
   double unaligned_share = 0.2;
   double mostly_unaligned_share = 0.7;
   /// SDMA's bandwidth beside a matrix multiplication, 80 % of its 18 GB/s. Ascend.

@@ -27,7 +27,7 @@ struct ClusterStep {
   StepTimes parts{};
 };
 
-/// What is known of all ranks. Plain data.
+/// The figures of all ranks. Plain data.
 struct ClusterData {
   std::vector<ClusterStep> steps;
   /// Ranks of each stage of the pipeline, ascending; one stage if there is no pipeline.
@@ -37,7 +37,7 @@ struct ClusterData {
   std::vector<std::string> notes;
 };
 
-/// Of the ranks' own files: steps of their traces, else of `step_trace_time`; communication of their JSON or
+/// The ranks' own files: steps of their traces, else of `step_trace_time`; communication of their JSON or
 /// database. Stages: ranks that send to and receive from each other are one pipeline; ranks of different
 /// pipelines that share a collective, but never two of one pipeline, are one stage. A file that cannot be
 /// read is in `notes`.
@@ -46,7 +46,7 @@ ClusterData cluster_of(std::span<const trace::Trace> traces,
 
 /// True if the folder, or its `cluster_analysis_output`, has a summary of a job that the vendor's tool wrote.
 bool has_cluster_summary(const std::string& folder);
-/// Of such a summary: `cluster_step_trace_time.csv`, `cluster_communication.json`,
+/// Such a summary: `cluster_step_trace_time.csv`, `cluster_communication.json`,
 /// `cluster_communication_matrix.json`; without these, `cluster_analysis.db`. FormatError if none can
 /// be read. `notes` names the source.
 ClusterData read_cluster_summary(const std::string& folder);

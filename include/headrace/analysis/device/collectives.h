@@ -29,11 +29,11 @@ struct CollectiveCalls {
   std::string group;                ///< name of the process group
   std::vector<std::int64_t> ranks;  ///< of the group; empty if the trace does not say
   std::int64_t members = trace::kAbsent;
-  /// Of the whole message: the larger of what goes in and what comes out. NaN for an unknown type.
+  /// Size of the message: the larger of what goes in and what comes out. NaN for an unknown type.
   double bytes = 0;
   std::int64_t calls = 0;
   double total_s = 0;
-  /// What the tenth part of the calls stays below: a kernel runs from when its rank arrives until the
+  /// The 10th percentile of the calls: a kernel runs from when its rank arrives until the
   /// transfer ends, so its shortest calls are those that waited for no other rank.
   double transfer_s = 0;
 };

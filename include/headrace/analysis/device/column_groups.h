@@ -15,7 +15,7 @@ using CallColumns =
     ColumnList<Integer<"calls">, Number<"total_s">, Number<"total_pct">, Number<"mean_s">,
                Number<"std_s", "Of the sample (n - 1); NaN for one call.">, Number<"min_s">, Number<"max_s">>;
 
-/// What the time of a step on the device was made of; step_time.h has the formulas.
+/// Parts of a step's time on the device; step_time.h has the formulas.
 using StepTimeColumns =
     ColumnList<Number<"computing_s">,
                Number<"communication_not_overlapped_s", "Communication while nothing computed.">,
@@ -27,7 +27,7 @@ using StepTimeColumns =
                       "From its start on the host, or the end of the earlier steps' work, to its first; "
                       "input waits are in it.">>;
 
-/// Which operation of a communication library a row is about.
+/// Operation of a communication library that a row is about.
 using OperationColumns = ColumnList<Integer<"rank">, Text<"step">, Text<"type", "collective or p2p.">,
                                     Text<"operation">, Text<"group">>;
 

@@ -1,4 +1,4 @@
-// What had to happen before what, in a part of a trace: the graph in which the critical path is looked for.
+// Dependencies in a part of a trace: the graph in which the critical path is looked for.
 #pragma once
 
 #include <cstddef>

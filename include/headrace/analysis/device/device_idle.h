@@ -14,7 +14,7 @@
 
 namespace headrace::analysis::device {
 
-/// Which ranges of the host are waits for a batch: one entry per name of the trace.
+/// Ranges of the host that are waits for a batch: one entry per name of the trace.
 ///
 /// Known by their names: what PyTorch puts around a loader's `__next__`
 /// ("enumerate(DataLoader)#....__next__"), tf.data's `IteratorGetNextOp::DoCompute` and

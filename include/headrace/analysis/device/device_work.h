@@ -54,7 +54,7 @@ class Selection {
     return any_step_ || is_in_a_step(row);
   }
 
-  /// What a reader of the answer has to know, a sentence each.
+  /// Remarks for readers of the result, a sentence each.
   const std::vector<std::string>& notes() const noexcept { return notes_; }
 
  private:
@@ -82,7 +82,7 @@ const char* to_string(KernelKind kind) noexcept;
 /// else computes.
 KernelKind kind_of_kernel(std::string_view name) noexcept;
 
-/// What the profiler itself says comes first: an event of a copy's or a fill's category is memory, whatever
+/// The profiler's own category comes first: an event of a copy's or a fill's category is memory, whatever
 /// its name; so for `computation` and `collective`.
 KernelKind kind_of_work(trace::EventKind kind, std::string_view name) noexcept;
 
@@ -127,7 +127,7 @@ struct DeviceWork {
   std::vector<Work> work;
   /// Ascending by device and stream.
   std::vector<Stream> streams;
-  /// What has to be said beside the answer: "rank 2 has no work on a device".
+  /// Remarks on the result: "rank 2 has no work on a device".
   std::vector<std::string> notes;
 
   /// The work divided up: one entry per device (its `of.stream` is meaningless), or one with everything.

@@ -23,7 +23,7 @@ constexpr double percent(std::int64_t part, std::int64_t whole) noexcept {
 struct Description {
   std::size_t count = 0;
   double mean = kNoFigure;
-  /// Of the sample: the squares' sum divided by count - 1.
+  /// Sample standard deviation (divisor: count - 1).
   double std = kNoFigure;
   double min = kNoFigure;
   /// Quantiles interpolate linearly between the two nearest values, as numpy and pandas do.
@@ -51,7 +51,7 @@ struct TimeWeighted {
   double p75 = kNoFigure;
 };
 
-/// What held for no time counts for nothing.
+/// Levels of no duration do not count.
 TimeWeighted weigh(std::vector<Held> levels);
 
 }  // namespace headrace::analysis::device

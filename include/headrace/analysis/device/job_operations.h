@@ -23,7 +23,7 @@ struct RankOperations {
   bool expected = true;
 };
 
-/// What the rank did in `steps` (numbers of `ProfilerStep#N`):
+/// Operations of the rank in `steps` (N of `ProfilerStep#N`):
 ///
 ///     compute      the kernels that were launched in a range "Forward 3" or "Backward 3" (a micro-batch), or
 ///                  "PP:1F3", "PP:1B3" (stage, then micro-batch), from the first start to the last end

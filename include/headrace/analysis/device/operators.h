@@ -45,7 +45,7 @@ Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& op
 
 struct RooflineOptions {
   Scope scope;
-  /// Of the device, instead of those that are known by its name: dense, of the type of the operator's inputs.
+  /// Peaks of the device, instead of those known by its name: dense, of the type of the operator's inputs.
   std::optional<double> peak_tflops;
   std::optional<double> peak_gbps;
 };

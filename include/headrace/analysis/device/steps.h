@@ -45,7 +45,7 @@ using StepTimeTableColumns = ColumnList<Integer<"rank">, Integer<"step">, StepTi
 ///
 /// Work belongs to the step whose time it began in: from the step's start on the host to the later of its end
 /// there and the last end of what it launched. Of two such steps it belongs to the one that launched it.
-/// Where the file has launches, work without one belongs to no step; where it has none, to the later of the
+/// Work without a launch belongs to no step if the file has launches, else to the later of the
 /// two. NaN: there is no such work in the step.
 Table step_time(std::span<const trace::Trace> traces);
 

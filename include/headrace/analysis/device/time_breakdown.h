@@ -75,7 +75,7 @@ struct IdleBreakdownOptions {
 using IdleBreakdownColumns =
     ColumnList<StreamColumns, Text<"category", "host_wait, kernel_wait or other.">, Integer<"gaps">,
                Number<"idle_s">, Number<"idle_pct", "Of the stream's idle time.">>;
-/// Of the lengths of gaps; quantiles interpolate linearly.
+/// Lengths of gaps; quantiles interpolate linearly.
 using IdleIntervalsColumns =
     ColumnList<StreamColumns, Text<"category">, Integer<"count">, Number<"mean_s">, Number<"std_s">,
                Number<"min_s">, Number<"p25_s">, Number<"p50_s">, Number<"p75_s">, Number<"max_s">>;
@@ -89,7 +89,7 @@ struct IdleBreakdown {
   ///
   /// How to read it: host_wait on the stream that computes means that the host cannot keep up.
   Table idle;
-  /// Of each row's gaps. No columns unless it was asked for.
+  /// Gap lengths of each row. No columns unless asked for.
   Table intervals;
 };
 

@@ -1,4 +1,4 @@
-// What a device's reserved memory is made of when the snapshot is taken.
+// Parts of a device's reserved memory when the snapshot is taken.
 #pragma once
 
 #include "headrace/analysis/rows.h"

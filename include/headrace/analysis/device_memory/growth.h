@@ -1,4 +1,4 @@
-// Which places hold more memory from step to step.
+// Places that hold more memory from step to step.
 #pragma once
 
 #include "headrace/analysis/rows.h"

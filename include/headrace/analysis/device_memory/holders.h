@@ -1,4 +1,4 @@
-// Who holds a device's memory at its peak.
+// Holders of a device's memory at its peak.
 #pragma once
 
 #include "headrace/analysis/rows.h"

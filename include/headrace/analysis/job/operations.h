@@ -1,4 +1,4 @@
-// What the ranks of a training job did, one row an operation: the input of a JobSimulation.
+// Operations of a training job's ranks, one a row: the input of a JobSimulation.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ struct Operation {
 
 using Operations = std::vector<Operation>;
 
-/// The same as columns of one length, as files hold it. `sequence` and the five behind it may be empty: 0 and
+/// Operations as columns of one length, as in files. `sequence` and the five behind it may be empty: 0 and
 /// unknown, without waits for the input.
 struct OperationColumns {
   std::vector<std::string> type;

@@ -1,4 +1,4 @@
-// What the steps of a training job would take without an imbalance, a rank, a stage or a kind of operation.
+// Simulated step times of a training job without an imbalance, a rank, a stage or a kind of operation.
 //
 //     const JobSimulation job(operations);
 //     const auto now = job.step_s(Selection::all());

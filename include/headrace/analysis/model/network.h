@@ -35,7 +35,7 @@ struct Network {
   struct Queue {
     int capacity = 1;  ///< tokens
   };
-  /// What a stage takes from a queue, or puts into it, per cycle, on average.
+  /// Mean tokens per cycle that a stage takes from a queue or puts into it.
   struct Edge {
     int queue = 0;
     double tokens = 1;

@@ -1,4 +1,4 @@
-// What a simulated item takes, by what it needs for it.
+// A simulated item's time, by the resource it needs.
 #pragma once
 
 namespace headrace::analysis {

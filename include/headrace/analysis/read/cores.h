@@ -1,4 +1,4 @@
-// Who used the cores: other processes, the run's threads that are recorded, and those that are not.
+// Use of the cores: other processes, the run's threads that are recorded, and those that are not.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ inline bool has_neighbours(const profile::Host& host) noexcept {
 /// cover the rest.
 double slowdown(double others_busy_share) noexcept;
 
-/// The same for work as it was recorded: `own_cores` is what one of its threads used of a core on average.
+/// `slowdown` of recorded work: `own_cores` is what one of its threads used of a core on average.
 /// 1 where the machine's figures are unknown.
 double recorded_slowdown(const profile::Host& host, double own_cores) noexcept;
 
@@ -64,7 +64,7 @@ inline constexpr double kMuchInPools = 0.25;
 /// `pool_cpu_s` / the CPU time of the process, 0 to 1.
 double pool_share_of_process(const profile::Profile& profile);
 
-/// The same share of the CPU time of the run's other processes: its workers. 0 where no operator runs in a
+/// Pools' share of the CPU time of the run's other processes: its workers. 0 where no operator runs in a
 /// process, and where the CPU time of one that does is not known.
 double pool_share_of_workers(const profile::Profile& profile);
 

@@ -46,7 +46,7 @@ std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noex
 /// CPU time of one operator per delivered batch, all workers together; 0 if it is not known.
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 
-/// The same with the threads of libraries that compute for it in its worker processes.
+/// `cpu_per_batch_s` plus library threads that compute for it in its worker processes.
 double all_cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 
 /// The latter of all operators.

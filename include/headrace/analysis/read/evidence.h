@@ -13,7 +13,7 @@ namespace headrace::analysis {
 
 using profile::name_of;
 
-/// Which rule found a sentence of the evidence.
+/// Rule that found a sentence of the evidence.
 enum class Rule : std::uint8_t { gate, queues, demand, ledger, cause, detail, functions, ranks, machine };
 
 constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {

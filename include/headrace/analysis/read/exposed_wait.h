@@ -15,8 +15,8 @@ struct ExposedWait {
 /// marks in its queue show that. Pure; thread-safe.
 ExposedWait exposed_wait(const profile::LoopTotals& since, const profile::LoopTotals& now);
 
-/// The same of the last minute, or of the last 512 steps if they are shorter, from `now` alone: of the time in which
-/// the loop ran.
+/// Exposed wait of the last minute, or of the last 512 steps if shorter, from `now` alone: of the time in
+/// which the loop ran.
 ExposedWait exposed_wait(const profile::LoopTotals& now);
 
 }  // namespace headrace::analysis

@@ -59,11 +59,11 @@ inline constexpr std::string_view kFirstDraw = "first_draw";
 /// "thread": a thread iterates the loader and hands its batches on, in a way that is not recorded. "loop":
 /// the main thread does, and waits for the thread that takes them.
 inline constexpr std::string_view kHandsOver = "hands_over";
-/// Where the user's program made the loader ("train.py:12").
+/// Line of the program that made the loader ("train.py:12").
 inline constexpr std::string_view kMadeAt = "made_at";
 /// How many cores the machine has, where the run's affinity allows fewer.
 inline constexpr std::string_view kMachineCores = "machine_cores";
-/// What the loop itself was in during steps that took many times as long as others ("evaluate
+/// Function that the loop ran in steps that took many times as long as others ("evaluate
 /// (train.py:88)").
 inline constexpr std::string_view kPausesIn = "pauses_in";
 /// "rank 0": that rank's loader makes the batches of all ranks.

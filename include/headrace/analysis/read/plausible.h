@@ -1,4 +1,4 @@
-// What a verdict may rest on: figures that can be, and that do not contradict each other.
+// Plausible figures, on which a verdict may rest: possible, and without contradictions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What an operator's requests to a remote service say of the service: whether it refuses them, whether a link or the
+// Limits of a remote service, from an operator's requests to it: whether it refuses them, whether a link or the
 // service is full, or whether each answer just takes its time.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace headrace::analysis {
 
-/// What limits the requests.
+/// Limit of the requests.
 enum class RemoteLimit {
   kNone,       ///< the operator makes none, or they take little of its time
   kLatency,    ///< each answer takes its time, however many are in flight

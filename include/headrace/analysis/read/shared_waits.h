@@ -1,4 +1,4 @@
-// What an operator's workers wait for that they may share with each other: a lock, or one peer that answers.
+// Waits that an operator's workers may share with each other: for a lock, or one peer that answers.
 //
 // Read from the functions that took the operator's time in the batches that were sampled.
 #pragma once

@@ -1,7 +1,7 @@
 // The numbers on which verdicts depend. A share is of the run's time unless its comment says otherwise, 0 to
 // 1; `_s` is seconds; all others are ratios or counts.
 //
-// Where a comment names no source, the value was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
+// A value whose comment names no source was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
 // moves each threshold by a fifth, judges the corpus again (runs recorded by benchmarks/verdicts, in
 // tests/verdicts/corpus), and lists every verdict that turns: two thresholds turn three.
 #pragma once
@@ -48,10 +48,10 @@ struct LockThresholds {
   double without_lock = 0.03;
 };
 
-/// Which operator do demand, queues and ledger name?
+/// The operator that demand, queues and ledger name.
 struct CandidateThresholds {
   double queue_is_high = 0.5;  ///< mean level / capacity; above it, its consumer does not keep up
-  /// Of a queue whose level was only read at times; below it, it says nothing.
+  /// Level readings of a sampled queue; fewer of them prove nothing.
   double fewest_samples = static_cast<double>(profile::kFewestLevelSamples);
 };
 
@@ -97,10 +97,10 @@ struct CpuThresholds {
 
 /// Does the operator wait for a remote service, and would the service serve more readers?
 struct RemoteThresholds {
-  /// Of the requests: refused because of load, failed in the service, or without a whole answer. One in a hundred
+  /// Share of requests refused because of load, failed in the service, or without a whole answer. One in a hundred
   /// costs little.
   double refused_share = 0.05;
-  /// Of its busy time: refused attempts and the pauses after them.
+  /// Share of busy time in refused attempts and pauses after them.
   double lost_share = 0.1;
   /// Exponent with which times grow with the requests in flight, and seconds by which an answer is shorter for each
   /// second that its reader came later. 0 for latency (measured: 0.0 to 0.1), 1 for a full link or a busy service; the
@@ -140,7 +140,7 @@ struct ShardThresholds {
   double out_of_data_share = 0.15;  ///< of the workers' time, all of them together
 };
 
-/// What will go wrong? None of these decides a verdict.
+/// Risks. None of these decides a verdict.
 struct RiskThresholds {
   double shared_memory_share = 0.8;  ///< of what is free and in flight, needed by batches in flight
   double memory_left_s = 86'400;     ///< until free memory ends, as fast as it shrinks now

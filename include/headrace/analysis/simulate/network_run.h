@@ -14,7 +14,7 @@
 
 namespace headrace::analysis {
 
-/// What a simulated run was like once it had settled. Shares are of its time.
+/// Figures of a simulated run once it has settled. Shares are of its time.
 struct SimulatedRun {
   double step_s = 0;  ///< 0: the run came to a stop (no stage could go on)
   double wait_share = 0;

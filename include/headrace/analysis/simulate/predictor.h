@@ -1,4 +1,4 @@
-// What one change would buy: asked by the causes for their advice, answered by the simulators of what_if.
+// Gain of one change: the causes request it for their advice, the simulators of what_if predict it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a change to a recorded loader would buy: the recorded run is simulated with it, and without.
+// Gain of a change to a recorded loader: the recorded run is simulated with it, and without.
 #pragma once
 
 #include <memory>

@@ -41,7 +41,7 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index);
 /// parameter for that stage; "" if it has none.
 std::string executor_parameter(const profile::Profile& profile, int op);
 
-/// What that parameter is set to, for threads and for processes: "thread" and "process", or False and True.
+/// Values of that parameter for threads and for processes: "thread" and "process", or False and True.
 struct ExecutorValues {
   std::string threads;
   ParameterValue from;

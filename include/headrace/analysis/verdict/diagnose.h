@@ -20,7 +20,7 @@ namespace headrace::analysis {
 /// "undetermined" with a reason. Thread-safe. Other thresholds are for tests of what depends on them.
 Diagnosis diagnose(const profile::Profile& profile, const Thresholds& thresholds = {});
 
-/// The same with another predictor, made for a profile without absurd numbers (`plausible`).
+/// Diagnosis by another predictor, made for a profile without absurd numbers (`plausible`).
 Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds = {});
 
 /// The verdict alone, for lists of runs.

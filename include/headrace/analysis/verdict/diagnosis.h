@@ -84,7 +84,7 @@ struct Advice {
   std::vector<Change> changes;  ///< what was simulated, `after` included; not in JSON
 };
 
-/// What will go wrong, in the order in which reports list them.
+/// Kinds of risks, in the order in which reports list them.
 enum class RiskKind : std::uint8_t { shared_memory, memory_growth, stuck_worker, startup, gc_pause };
 constexpr std::array<std::string_view, 5> names_of(RiskKind) noexcept {
   return {"shared_memory", "memory_growth", "stuck_worker", "startup", "gc_pause"};
@@ -97,7 +97,7 @@ struct Risk {
   std::string cure;
 };
 
-/// What the levels of the queues name on their own: left of the operator high, right of it low.
+/// Operator that the queues' levels name on their own: high left of it, low right of it.
 struct QueueRule {
   std::optional<std::string> op;  ///< empty: they name none
   std::optional<double> left;     ///< level of the queue before it, 0 to 1; empty: there is none

@@ -62,8 +62,8 @@ bool not_begun(const profile::Profile& profile);
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                 const GateThresholds& thresholds);
 
-/// What the waits no longer contain of a run that is judged as its device sees it, said in the evidence. `recorded`: as it
-/// was before.
+/// Adds to the evidence what the waits no longer contain of a run that is judged as its device sees it. `recorded`: as
+/// it was before.
 void note_device_lag(const profile::SinkProfile& recorded, Gate& gate);
 
 }  // namespace headrace::analysis

@@ -1,4 +1,4 @@
-// What the step would be if an operator of the input cost nothing: the recorded run is simulated without each of them.
+// Step times if an operator of the input cost nothing: the recorded run is simulated without each of them.
 #pragma once
 
 #include <vector>
@@ -15,17 +15,17 @@ struct Interventions {
   std::vector<double> without_s;
 
   bool known() const noexcept { return as_is_s > 0; }
-  /// Of the unchanged step, 0 to 1: a step of that length.
+  /// Share of the unchanged step saved by `step_s`, 0 to 1.
   double gain_of(double step_s) const noexcept { return known() ? 1 - step_s / as_is_s : 0; }
   double gain_of_all() const noexcept { return gain_of(free_s); }
   double gain_of_evenness() const noexcept { return gain_of(even_s); }
-  /// The same of one operator's absence.
+  /// Gain of one operator's absence.
   double gain(int op) const noexcept;
   /// More than simulations of the same run differ by.
   bool gains(int op) const noexcept;
 };
 
-/// What keeps more workers of an operator from helping: the step with four times as many as the machine is, without an
+/// Limits of more workers of an operator: the step with four times as many as the machine is, without an
 /// interpreter lock, and with as many cores as anybody could use.
 struct MoreWorkers {
   static constexpr int kTimes = 4;

@@ -29,7 +29,7 @@ std::optional<Advice> advise_fewer_workers(const Loader& loader, const Predictor
 /// predicted.
 std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predictor& predictor);
 
-/// Where the user sets `parameter`, if not at the loader itself; else "".
+/// The place to set `parameter`, if not the loader itself; else "".
 std::string where_to_set(const profile::LoaderModel& model, const std::string& parameter);
 
 /// "load in 4 workers instead of 2", with what a stream needs for that.

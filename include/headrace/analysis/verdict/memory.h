@@ -1,4 +1,4 @@
-// What a change costs in memory.
+// Memory cost of a change.
 #pragma once
 
 #include <optional>

@@ -24,9 +24,9 @@ struct Parameter {
   bool needs_workers = false;  ///< refused where everything runs in the training loop
 };
 
-/// Of a framework's loader: those of its model. Of a pipeline of threads and queues: NAME.workers
+/// A framework's loader has those of its model, a pipeline of threads and queues NAME.workers
 /// and NAME.executor per operator, NAME.capacity per queue, prefetch where everything runs in the training
-/// loop. Of both: NAME.speedup per operator ("what if decode were twice as fast"). Operators that share a
+/// loop. Both have NAME.speedup per operator ("what if decode were twice as fast"). Operators that share a
 /// thread have one number of workers, under the name of each.
 std::vector<Parameter> parameters_of(const profile::Profile& profile);
 

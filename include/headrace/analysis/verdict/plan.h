@@ -1,4 +1,4 @@
-// What to change after the first change: every parameter of the loader is tried in its simulation, on top of
+// Changes after the first one: every parameter of the loader is tried in its simulation, on top of
 // what is advised already.
 #pragma once
 

@@ -31,7 +31,7 @@ struct StepCurve {
 /// advised, at least 4. Deterministic; a few milliseconds. Thread-safe.
 StepCurve step_curve(const profile::Profile& profile, const Diagnosis& diagnosis);
 
-/// The same with the predictor that the diagnosis was made with, made for a profile without absurd numbers
+/// Curve by the predictor of the diagnosis, made for a profile without absurd numbers
 /// (`plausible`).
 StepCurve step_curve(const Predictor& predictor, const Diagnosis& diagnosis);
 

@@ -75,7 +75,7 @@ std::optional<std::int64_t> parse_throttled_ns(std::string_view text) noexcept;
 std::optional<double> parse_cpu_max(std::string_view text) noexcept;
 std::optional<double> parse_cfs_quota(std::string_view quota_us, std::string_view period_us) noexcept;
 
-/// Where the cgroup lies that limits this process's CPU.
+/// The cgroup that limits this process's CPU.
 struct CpuCgroup {
   int version = 2;
   std::string mount;  ///< "/sys/fs/cgroup/cpu"

@@ -11,7 +11,7 @@ inline constexpr std::string_view kComputation = "computation";
 inline constexpr std::string_view kCollective = "collective";
 /// A wait on a stream of the device.
 inline constexpr std::string_view kSynchronisation = "device_sync";
-/// What occupies no core: the parts of a collective, records of events, marks. In no table of device work.
+/// Tasks without a core: the parts of a collective, records of events, marks. In no table of device work.
 inline constexpr std::string_view kTask = "device_task";
 /// The profiler's own sums ("Overlap Analysis"). They repeat other rows.
 inline constexpr std::string_view kOverlap = "overlap";

@@ -25,7 +25,7 @@ namespace headrace::trace::ascend {
 /// One `*_ascend_pt` or `*_ascend_ms` folder: what one rank recorded. Paths that do not exist are empty.
 struct ProfileFolder {
   std::string path;
-  /// Where tables and traces are: `ASCEND_PROFILER_OUTPUT`, or `path` itself.
+  /// Folder of tables and traces: `ASCEND_PROFILER_OUTPUT`, or `path` itself.
   std::string output;
   /// From the name of `profiler_info_N.json`, else from what that file says, else from the database's name.
   std::optional<std::int64_t> rank;
@@ -52,7 +52,7 @@ std::optional<ProfileFolder> profile_of(const std::string& file);
 /// The number at the end of `<folder>/..._profiler_N.db`, nothing for other names.
 std::optional<std::int64_t> rank_of_database(const std::string& file);
 
-/// Which operation of which rank a record is about.
+/// Rank and operation that a record is about.
 struct CommunicationName {
   std::int64_t rank = -1;  ///< -1 if unknown
   std::string step;
@@ -111,7 +111,7 @@ struct Communication {
   std::vector<FormatError> failures;
 };
 
-/// Of each profile `communication.json` and `communication_matrix.json`, else the same tables of its analysis
+/// Each profile's `communication.json` and `communication_matrix.json`, else the same tables of its analysis
 /// database. Members of other types than expected count as absent. A file that is no JSON, or over 256 MiB,
 /// or a damaged database is in `failures`; the other file is read all the same.
 Communication read_communication(std::span<const ProfileFolder> profiles);

@@ -57,14 +57,14 @@ struct Case {
   /// without cost would. Where that cannot be simulated, it is slower than the sink, or never rests.
   bool rate_bound() const noexcept;
   /// Without that share of the time of its items, the candidate would gain half of what it would if they took none.
-  /// Where neither can be simulated: half of its time.
+  /// Without a simulation, a share of half is enough.
   bool held_up_by(double share) const;
 };
 
 /// Factor of the confidence where a sign was estimated, or what it is about was not recorded or has not happened yet.
 inline constexpr double kEstimated = 0.75;
 
-/// What a cause says once its sign holds.
+/// A cause's finding once its sign holds.
 struct Finding {
   std::string headline;  ///< "decode has too few workers"
   Evidence evidence;
