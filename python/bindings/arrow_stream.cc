@@ -42,7 +42,7 @@ struct ArrowArrayStream {
 namespace headrace::python {
 namespace {
 
-/// What a schema or an array holds besides itself. A child may be moved out and released on its own, so each
+/// Data behind a schema or an array. A child may be moved out and released on its own, so each
 /// owns the set.
 template <class Struct>
 struct Held {

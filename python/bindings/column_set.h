@@ -21,7 +21,7 @@ struct ColumnView {
   std::size_t rows = 0;
   const void* data = nullptr;             ///< of texts: their bytes
   const std::int64_t* offsets = nullptr;  ///< of texts: rows + 1
-  /// Where it holds numbers of texts that are stored once: those texts.
+  /// The texts, each stored once, if it holds numbers of them.
   std::shared_ptr<const ColumnView> dictionary;
   std::string_view says = {};  ///< how to read it; static memory
 

@@ -48,7 +48,7 @@ void add_critical_path(PyObject* into) {
       .def_property_readonly("valid", [](const FoundPath& self) { return self.path.valid(); })
       .def("nodes", [](const FoundPath& self) { return shared(device::nodes_table(self.path.graph)); })
       .def("edges", [](const FoundPath& self) { return shared(device::edges_table(self.path)); });
-  // What is None or empty is as the core has it.
+  // None and empty are the core's defaults.
   module.def(
       "critical_path",
       [](const TraceSet& set, std::vector<std::int64_t> steps, std::string annotation,

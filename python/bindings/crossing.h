@@ -1,4 +1,4 @@
-// What the files of this module share: small pieces around Python objects, and what each of them adds.
+// Shared code of this module's files: small pieces around Python objects, and what each file adds.
 #pragma once
 
 #include <Python.h>
@@ -146,26 +146,26 @@ bool add_queue_call(PyObject* module);
 bool add_timed_next(PyObject* module);
 /// Classes for adapters of frameworks' loaders.
 void add_loader_bindings(PyObject* module);
-/// What maps whose bodies run in processes stand on.
+/// The base of maps whose bodies run in processes.
 void add_process_channel(PyObject* module);
-/// What `Pipeline` stands on.
+/// The base of `Pipeline`.
 void add_pipeline(PyObject* module);
 /// Devices and the arrays that were copied to them.
 void add_transport(PyObject* module);
-/// What `annotate` stands on.
+/// The base of `annotate`.
 void add_annotation(PyObject* module);
 /// Steps are timed on the device as well, from now on.
 void install_device_clock();
-/// What `trace_steps` and `step` stand on.
+/// The base of `trace_steps` and `step`.
 void add_steps(PyObject* module);
 void add_remote_calls(PyObject* module);
-/// What `Table` stands on: columns of C++ memory.
+/// The base of `Table`: columns of C++ memory.
 void add_columns(PyObject* module);
-/// What `Trace` stands on.
+/// The base of `Trace`.
 void add_device_trace(PyObject* module);
 /// The analyses of device traces.
 void add_device_tables(PyObject* module);
-/// What `MemorySnapshot` stands on.
+/// The base of `MemorySnapshot`.
 void add_memory_snapshot(PyObject* module);
 /// Profiles of Ascend NPUs: folders and tables.
 void add_ascend(PyObject* module);
@@ -176,9 +176,9 @@ void add_cluster(PyObject* module);
 /// Totals of running loops, exposed wait, stragglers.
 void add_live(PyObject* module);
 void add_critical_path(PyObject* module);
-/// What `Report` stands on.
+/// The base of `Report`.
 void add_parsed_report(PyObject* module);
-/// What `watch` stands on.
+/// The base of `watch`.
 void add_watched_batches(PyObject* module);
 void add_thread_calls(PyObject* module);
 /// Local variables of frames, and exceptions of signals' handlers.

@@ -138,7 +138,7 @@ py::dict facts(const TraceSet& set, std::size_t index) {
   return facts;
 }
 
-/// What was resolved of every event, in columns that are made for this call.
+/// Resolved facts of every event, in columns that are made for this call.
 ColumnSet resolved(const TraceSet& set, std::size_t index) {
   const trace::Trace& trace = trace_at(set, index);
   const auto rows = static_cast<trace::Row>(trace.columns().size());

@@ -22,7 +22,7 @@ namespace headrace::python {
 /// in a destructor.
 enum class Throws { nothing, exceptions };
 
-/// What `call` returns. Where the thread is unwound meanwhile, it is parked instead. Free where nothing is thrown.
+/// The result of `call`. If the thread is unwound meanwhile, it is parked instead. Free where nothing is thrown.
 template <Throws kThrows = Throws::exceptions, class Call>
 decltype(auto) parked_when_unwound(Call&& call) {
   struct Unwound {

@@ -47,7 +47,7 @@ class LockReleased {
   PyThreadState* saved_;
 };
 
-/// What `call` returns, made without the interpreter lock, which the calling thread holds.
+/// The result of `call` without the interpreter lock, which the calling thread holds.
 template <class Call>
 decltype(auto) without_lock(Call&& call) {
   const LockReleased released;

@@ -1,4 +1,4 @@
-// What a batch holds, as far as a quick look goes that runs no code of its author.
+// Contents of a batch, by a quick inspection that runs no code of its author.
 #pragma once
 
 #include <Python.h>

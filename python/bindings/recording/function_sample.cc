@@ -13,7 +13,7 @@ namespace {
 
 /// Calls and returns of a fetch: at 0.2 us each they cost the worker 20 ms, once.
 constexpr std::int64_t kMaxEvents = 100'000;
-/// Of an operator's own time: less is not worth a name.
+/// Share of own time below which no function is named.
 constexpr double kWorthNaming = 0.05;
 constexpr std::size_t kMaxNamed = 3;
 constexpr std::size_t kLongestName = 56;

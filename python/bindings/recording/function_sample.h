@@ -1,4 +1,4 @@
-// Which functions take an operator's time: calls and returns of one thread, followed while a few batches are
+// Functions that take an operator's time: calls and returns of one thread, followed while a few batches are
 // fetched.
 //
 //     FunctionSample sample;
@@ -36,7 +36,7 @@ class FunctionSample {
   /// The one that follows a thread now, of which there is at most one; guarded by the interpreter lock.
   static FunctionSample* current;
 
-  /// What the calling thread does from now on is of `op`, until `leave`.
+  /// The calling thread's work from now on is of `op`, until `leave`.
   void enter(const Operator& op);
   void leave();
 
@@ -98,7 +98,7 @@ class SampledCall {
   FunctionSample* sample_;
 };
 
-/// What `call`, a call of the operator's code, returns.
+/// Result of `call`, a call of the operator's code.
 template <class Call>
 PyObject* sampled(const FunctionSample::Operator& op, Call&& call) {
   const SampledCall follows(op);

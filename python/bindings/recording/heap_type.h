@@ -58,7 +58,7 @@ struct Arguments {
   std::size_t nargsf;
   PyObject* kwnames;
 
-  /// Of positional arguments.
+  /// Positional arguments.
   Py_ssize_t count() const noexcept { return PyVectorcall_NARGS(nargsf); }
   Py_ssize_t keywords() const noexcept { return kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames); }
   /// A positional argument; null where there are fewer.
@@ -74,7 +74,7 @@ void* slot(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-/// What precedes the struct in each object.
+/// Head of each object, before the struct.
 struct ObjectHead {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* weakrefs;

@@ -1,4 +1,4 @@
-// What an adapter of a framework's loader holds in Python: the watch over an iterator, the writer in a
+// Python objects of a framework loader's adapter: the watch over an iterator, the writer in a
 // worker; and a loop whose waits Python code marks itself.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -1,4 +1,4 @@
-// Who holds the interpreter lock, and how long others wait for it.
+// Holder of the interpreter lock, and how long others wait for it.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace headrace::python {
 
-/// What a C body looks like: reads `input_bytes` at `input`, writes at most `output_bytes` at `output`, and
+/// A C body: reads `input_bytes` at `input`, writes at most `output_bytes` at `output`, and
 /// returns how many bytes it wrote, or a number below 0 as its own error code. Called by several threads at a
 /// time, without the interpreter lock.
 using BodyFunction = std::int64_t (*)(const void* input, std::int64_t input_bytes, void* output,

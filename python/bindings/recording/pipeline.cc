@@ -166,7 +166,7 @@ class NativePipeline {
   /// The next item of a pass, a new reference; null with the body's exception, KeyboardInterrupt, or nothing
   /// set: the pass is over. `pass`: 0 begins one and is given its number.
   PyObject* next(std::uint64_t& pass) {
-    // What is used without the interpreter lock is on this stack or never freed: see interpreter_lock.h.
+    // Data used without the interpreter lock is on this stack or never freed: see interpreter_lock.h.
     Chain& chain = *chain_;
     pipeline::Runtime& its = chain.runtime();
     if (its.is_of_another_process()) {

@@ -48,7 +48,7 @@ class Item {
   PyObject* object_;
 };
 
-/// What a body raised. Unlike pybind11's exception it may be copied and destroyed without the lock, and by
+/// A body's exception. Unlike pybind11's it may be copied and destroyed without the lock, and by
 /// threads that outlive the interpreter.
 class BodyFailure : public std::exception {
  public:

@@ -1,4 +1,4 @@
-// What a map whose bodies run in processes stands on: shared slots, waiting for an answer, telling what was
+// Base of a map whose bodies run in processes: shared slots, waiting for an answer, reports of what was
 // served.
 #include <poll.h>
 #include <pybind11/pybind11.h>

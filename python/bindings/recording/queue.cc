@@ -56,7 +56,7 @@ struct Queue {
 };
 using Type = HeapType<Queue>;
 
-/// What this thread took last: when it puts that very object back, it is an end mark for its siblings.
+/// The object that this thread took last: put back, it is an end mark for the thread's siblings.
 thread_local const PyObject* last_taken = nullptr;
 
 Members* members_of(PyObject* self) {
@@ -131,8 +131,8 @@ bool parse_timeout(PyObject* timeout, Deadline& deadline) {
   return true;
 }
 
-/// Where a wait of this thread has to look for signals. One that arrives after Python looked last and before
-/// the thread sleeps interrupts nothing; the main thread, which alone runs the handlers, therefore looks
+/// Next check of this thread's wait for signals. One that arrives after Python's last check and before
+/// the thread sleeps interrupts nothing; the main thread, which alone runs the handlers, therefore checks
 /// twice a second.
 Deadline next_look(Deadline deadline) {
   if (profile::current_tid() != profile::current_pid()) return deadline;

@@ -54,7 +54,7 @@ struct QueueCall {
   PyObject* take(const Arguments& arguments);
   PyObject* send(const Arguments& arguments);
   void note_delivery(PyObject* message);
-  /// What is put or sent: the first argument after the queue itself.
+  /// Message put or sent: the first argument after the queue itself.
   PyObject* message_of(const Arguments& arguments) const { return arguments.at(role == Role::send ? 0 : 1); }
 };
 

@@ -1,4 +1,4 @@
-// What records, as Python sees it: sessions and handles here, the rest in the files beside this one.
+// Recording for Python: sessions and handles here, the rest in the files beside this one.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>

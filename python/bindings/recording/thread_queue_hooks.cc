@@ -1,4 +1,4 @@
-// What happens around the puts and gets of a queue of threads: levels, waits, the training loop's gets.
+// Hooks around the puts and gets of a queue of threads: levels, waits, the training loop's gets.
 //
 // In C++ because each item passes up to six hooks: in Python they took 2 us.
 #include <Python.h>
@@ -63,7 +63,7 @@ thread_local constinit struct {
   std::int64_t since_ns = 0;
 } waiting;
 
-/// What a function without arguments returns; below 0 with an exception set.
+/// Result of a function without arguments; below 0 with an exception set.
 Py_ssize_t number_from(PyObject* function) {
   const Owned number(PyObject_CallNoArgs(function));
   return number ? PyLong_AsSsize_t(number.get()) : -1;

@@ -1,4 +1,4 @@
-// What a loader's fetcher reads instead of the user's dataset while it fetches: each read is one call of the
+// Stand-in for the user's dataset while a loader's fetcher fetches: each read is one call of the
 // operator, and the index is the item's label. Everything else is the dataset's own.
 #include <Python.h>
 
