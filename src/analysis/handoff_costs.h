@@ -1,4 +1,4 @@
-// What passing a batch to another thread or process costs where it was never measured: the loop has no worker
+// Cost of passing a batch to another thread or process where it was never measured: the loop has no worker
 // yet. Lower bounds of what was measured on idle machines.
 #pragma once
 

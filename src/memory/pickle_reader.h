@@ -23,7 +23,7 @@ class PickleReader {
   /// The value that STOP leaves. Throws FormatError.
   Value read();
 
-  /// Of the byte behind what was read.
+  /// The byte behind what was read.
   std::uint64_t offset() const noexcept { return window_.offset() + at_; }
   [[noreturn]] void fail(std::string_view expected) const;
 

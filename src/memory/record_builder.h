@@ -40,7 +40,7 @@ class RecordBuilder {
   const char* finish(Value root);
 
  private:
-  /// What a dict or list has in it. A dict of another kind is nothing that a snapshot needs.
+  /// Content of a dict or list. A snapshot needs no dict of another kind.
   enum class Record : std::uint8_t {
     unfilled,
     other,

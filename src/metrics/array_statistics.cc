@@ -38,7 +38,7 @@ void add_slowly(const Real* from, std::size_t count, Moments& into) {
   }
 }
 
-/// What a block has so far, in four chains, which hide what an addition takes.
+/// A block's figures so far, in four chains, which hide an addition's latency.
 template <class Real>
 struct Chains {
   using V = typename Vector<Real>::Of;
@@ -63,7 +63,7 @@ struct Chains {
     sums[k] += x;
     squares[k] += x * x;
   }
-  /// The same of the finite numbers among them.
+  /// `add` for the finite numbers among them.
   void add_finite(std::size_t k, V x) {
     // NaN for what is not finite.
     const auto finite = (x - x) == 0;  // NOLINT(misc-redundant-expression)

@@ -7,7 +7,7 @@ namespace headrace::metrics {
 
 namespace {
 
-/// What a generator may spend around a queue's get and still only hand the batch on.
+/// Time of a generator around a queue's get if it only hands the batch on.
 constexpr std::int64_t kTakingNs = 50'000;
 
 }  // namespace
@@ -204,7 +204,7 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
 }
 
 void SinkProbe::charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept {
-  // What this thread worked itself (a sampler that draws the next numbers) comes after the batch is there,
+  // This thread's own work (a sampler that draws the next numbers) comes after the batch is there,
   // and is in its operator's own time.
   std::int64_t left = wait - worked;
   for (std::size_t i = 0; i < charges.count; ++i) {

@@ -6,7 +6,7 @@ namespace headrace::metrics {
 
 namespace {
 
-/// Where backward ended: what hooks of autograd told of this forward, else the latest that it can have been.
+/// End of backward: reported by autograd's hooks for this forward, else the latest that it can have been.
 std::int64_t end_of(const StepMarks::Heard& heard) noexcept {
   const bool told = heard.backward_ended_ns != 0 && heard.backward_ended_ns >= heard.forward_began_ns;
   return told ? heard.backward_ended_ns : heard.update_began_ns;

@@ -7,7 +7,7 @@ int StepMarks::join() noexcept {
   std::uint32_t taken = taken_.load(std::memory_order_relaxed);
   while (taken != kAll) {
     const int place = std::countr_one(taken);
-    // What is left of the listener before is older than any step of this one.
+    // Marks left by the listener before are older than any step of this one.
     if (taken_.compare_exchange_weak(taken, taken | 1U << place, std::memory_order_relaxed)) {
       forget(place);
       places_[static_cast<std::size_t>(place)].thread.store(this_thread(), std::memory_order_relaxed);

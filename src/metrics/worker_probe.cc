@@ -124,7 +124,7 @@ std::int64_t WorkerProbe::read_cpu(std::int64_t now) noexcept {
   const std::int64_t real = now - cpu_read_at_ns_;
   const std::int64_t loop = reading.loop_ns - cpu_read_loop_ns_;
   if (cpu_read_ns_ >= 0 && real > 0 && loop > 0) {
-    // Of a stretch with a pause in it, the part in which the loop ran.
+    // Share of the stretch in which the loop was not paused.
     const double running = std::min(1.0, static_cast<double>(loop) / static_cast<double>(real));
     const auto used = static_cast<double>(cpu - cpu_read_ns_) * running;
     cell_->clocked_cpu_ns.bump(std::clamp<std::int64_t>(static_cast<std::int64_t>(used), 0, loop));

@@ -73,7 +73,7 @@ std::shared_ptr<SharedSlot> SharedSlot::create(std::int64_t bytes) {
 std::shared_ptr<SharedSlot> SharedSlot::attach(int fd) {
   struct stat status{};
   if (fstat(fd, &status) != 0) fail("cannot be read");
-  // What the sender says of its length is not asked: pages beyond the end would kill who touches them.
+  // The sender's claim of its length is ignored: pages beyond the end would kill their reader.
   if (!S_ISREG(status.st_mode) || status.st_size <= kHeaderBytes)
     throw Error("shared memory: the descriptor that came is of something else");
   return std::shared_ptr<SharedSlot>(new SharedSlot(map(fd, status.st_size), status.st_size, -1));

@@ -1,4 +1,4 @@
-// What happened between two moments of one segment: totals taken away from later totals.
+// Figures between two moments of one segment: totals subtracted from later totals.
 #include <algorithm>
 
 #include "headrace/profile/figures.h"

@@ -1,4 +1,4 @@
-// What opened files are asked beside their bytes.
+// Queries of opened files beside their bytes.
 #pragma once
 
 #include <fcntl.h>

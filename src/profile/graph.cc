@@ -109,7 +109,7 @@ class GraphBuilder {
     return name.substr(0, numbered_from(name));
   }
 
-  /// Where the number of a name that others have too begins; npos: it has none.
+  /// Start of the number in a name that others have too; npos: it has none.
   static std::size_t numbered_from(std::string_view name) {
     const std::size_t mark = name.rfind('#');
     if (mark == std::string_view::npos) return mark;
@@ -159,7 +159,7 @@ class GraphBuilder {
     if (std::find(ends.begin(), ends.end(), index) == ends.end()) ends.push_back(index);
   }
 
-  /// Of another loader's own graph.
+  /// Part of another loader's own graph.
   bool is_foreign(std::uint32_t op) const {
     const std::uint32_t loader = image_.operators()[op].loader.load();
     return loader != 0 && loader != number_ + 1;
@@ -201,7 +201,7 @@ class GraphBuilder {
     }
     chains_.push_back(chain);
     for (const EdgeFigures& edge : figures_.workers[worker].edges) {
-      // What the sink's thread takes, it takes for its GetNext; what it put before the loop, it put as a
+      // The sink's thread takes for its GetNext; what it put before the loop, it put as a
       // source.
       if (figures_.workers[worker].is_sink && !edge.is_put) continue;
       if (edge.items > 0) connect(edge.is_put ? chain.back() : chain.front(), edge.queue, edge.is_put);

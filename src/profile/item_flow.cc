@@ -89,7 +89,7 @@ States stage_states_ns(const GraphNode& node, const ItemFlow& flow, double busy_
     const QueueFigures* figures = flow.figures_of(queue);
     if (figures == nullptr) continue;
     states.blocked_out += figures->put_wait.sum_ns;
-    // Of a queue that was only looked at, its being full tells; and a source has nothing else to wait for.
+    // A sampled queue's full share counts instead; and a source has nothing else to wait for.
     if (figures->samples > 0) states.blocked_out += node.inputs.empty() ? left : left * full_share(*figures);
   }
   states.blocked_out = std::min(states.blocked_out, left);

@@ -20,7 +20,7 @@ class ItemFlow {
   double items_per_batch(const GraphNode& node);
   double items_per_batch(const GraphQueue& queue);
 
-  /// What was recorded of a queue; null if nothing was.
+  /// The recording of a queue; null if there is none.
   const QueueFigures* figures_of(std::uint32_t queue) const;
 
  private:
@@ -34,12 +34,12 @@ class ItemFlow {
   std::map<std::uint32_t, double> known_;
 };
 
-/// Of a stage that was busy for `busy_ns` of its workers' `present_ns`. The threads of an executor that several
-/// stages share tell nothing of one stage's waits; its queues do.
+/// States of a stage, busy for `busy_ns` of its workers' `present_ns`. The threads of an executor that several
+/// stages share show nothing of one stage's waits; its queues do.
 States stage_states_ns(const GraphNode& node, const ItemFlow& flow, double busy_ns, double present_ns);
 
-/// Of an operator of which no call was timed: figures that nothing tells are absent. Where the queues around it
-/// were looked at often enough, it was at work while it had input and room for output: at least for what their
+/// Figures of an operator without timed calls: those that nothing shows are absent. If the queues around it
+/// were read often enough, it was at work while it had input and room for output: at least for what their
 /// empty and full times leave. `present_s`: of one worker; `batches`: delivered in that time.
 void make_untimed(const GraphNode& node, const ItemFlow& flow, double present_s, double batches,
                   OperatorProfile& out);

@@ -58,7 +58,7 @@ class LoaderGraphBuilder {
     return (record_.sink.operators[op / 64].load() >> (op % 64) & 1) != 0;
   }
 
-  /// What runs in our workers, in our GetNext, and the copy to the device in our step.
+  /// Calls in our workers, in our GetNext, and the copy to the device in our step.
   bool belongs(const CellFigures& cell) const {
     if (is_ours(cell.op))
       return cell.place != Place::step || text_of(record_of(cell.op).kind) == name_of(OperatorKind::transfer);

@@ -24,7 +24,7 @@ constexpr bool takes(std::index_sequence<Index...>) {
   return requires { Struct{(static_cast<void>(Index), Anything{})...}; };
 }
 
-/// Of a struct without base, constructors or plain arrays.
+/// Members of a struct (no base, constructors, plain arrays).
 template <class Struct, std::size_t kSoFar = 0>
 constexpr std::size_t members_of() {
   if constexpr (takes<Struct>(std::make_index_sequence<kSoFar + 1>{})) {

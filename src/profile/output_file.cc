@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a write to `path` would end: symbolic links are followed, also one whose target does not exist yet.
+/// Target of a write to `path`: symbolic links are followed, also one whose target does not exist yet.
 std::string behind_links(const std::string& path) {
   constexpr int kMaxLinks = 40;
   fs::path now = path;

@@ -40,7 +40,7 @@ void bound(T& value, const Unit& unit, Null null) {
 template <class T>
 void bound(std::optional<T>& value, const Unit& unit, Null null) {
   if constexpr (std::is_floating_point_v<T>) {
-    // Where a figure may be unknown, one that cannot be is.
+    // An impossible figure is unknown if it may be.
     if (value && !(*value >= unit.least)) value.reset();
   }
   if (value) bound(*value, unit, null);

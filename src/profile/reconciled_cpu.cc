@@ -94,7 +94,7 @@ void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> oper
     for (CellFigures& cell : figures.cells) {
       if (cell.worker != w) continue;
       present_ns += cell.busy_ns;
-      // What runs inside the training step is part of the step's own CPU time.
+      // Work inside the training step is part of the step's own CPU time.
       if (cell.place == metrics::Place::step || !(cell.sampled_wall_ns > 0)) continue;
       estimated_ns += estimated_cpu_ns(cell);
       (is_typical(cell) ? typical : others).push_back(&cell);

@@ -31,7 +31,7 @@ struct SegmentImage::Buffer {
   std::array<std::uint32_t, kSections> counts{};  ///< records held per section; behind them all is zero
 };
 
-/// Where bytes come from: a file, or this process's own mapping.
+/// Source of bytes: a file, or this process's own mapping.
 class SegmentImage::SegmentBytes {
  public:
   SegmentBytes(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}

@@ -256,7 +256,7 @@ class ProfileBuilder {
     States states;
     states.busy = cell.busy_ns;
     if (node.in_sink || node.in_step || node.serves) {
-      // Who serves waits for what it passes on, whatever else its thread does.
+      // A serving node waits for what it passes on, whatever its thread does.
       if (node.serves) states.blocked_in = state(worker, WorkerState::blocked_in);
       states.idle = std::max(0.0, present_ns() - cell.busy_ns - states.blocked_in);
       return states;

@@ -199,7 +199,7 @@ void fill_stages(const Graph& graph, Profile& profile) {
     const GraphNode& node = graph.nodes[i];
     const LoaderStage* stage = stage_of(node, profile.model);
     if (node.in_step || stage == nullptr) continue;
-    // What ran in the loop before there were workers is no part of theirs.
+    // Calls in the loop before there were workers are no part of theirs.
     const bool draws = node.stage == profile.model->delivery.draws;
     if (!node.serves && !draws && node.in_sink != (stage->workers == 0)) continue;
     profile.model->stages[static_cast<std::size_t>(node.stage)].operators.push_back(static_cast<int>(i));

@@ -30,7 +30,7 @@ double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph,
 /// Rows of the same worker of different epochs become one.
 void merge_worker_rows(std::vector<WorkerProfile>& rows);
 
-/// Of a loader with a graph of its own; empty if its adapter gave none.
+/// A loader's model, by its own graph; empty if its adapter gave none.
 std::optional<LoaderModel> model_of(const LoaderRecord& loader);
 
 /// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
@@ -40,7 +40,7 @@ std::optional<Parameter> loader_queue_parameter(const QueueRecord& queue, double
 /// A stage reads a stream that its workers share out among them.
 bool is_stream(const std::optional<LoaderModel>& model) noexcept;
 
-/// Which operators each stage of the profile's model holds.
+/// Sets the operators of each stage of the profile's model.
 void fill_stages(const Graph& graph, Profile& profile);
 
 /// The model's stage of a node; null if it is of none.
@@ -61,7 +61,7 @@ std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t own
 /// Fills profile.host; what the machine could not give stays empty.
 void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile& profile);
 
-/// The same for window number `k` of width `width` (ns of loop time).
+/// Host figures of window `k` of width `width` (ns of loop time).
 WindowHost host_window(const SegmentImage& image, std::int64_t k, std::int64_t width);
 
 /// Aligns the windows of all cells and adds them to `profile`, whose operators and queues are

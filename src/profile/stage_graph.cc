@@ -193,7 +193,7 @@ class StageGraphBuilder {
 
   void connect(std::uint32_t queue, int from, int to) {
     GraphQueue made{queue, {}, {}, to < 0};
-    // What comes in at a stage's first operator goes out at its last.
+    // Input of a stage's first operator goes out at its last.
     for (std::size_t i = graph_.nodes.size(); i > 0 && from >= 0 && made.from.empty(); --i) {
       GraphNode& node = graph_.nodes[i - 1];
       if (node.in_step || node.stage != from) continue;

@@ -1,4 +1,4 @@
-// What a thread of another process does now, in words.
+// Activity of another process's thread now, in words.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is done with every total of a list (totals_of, figures.h): it is read from a cell, taken away, added
+// Operations on every total of a list (totals_of, figures.h): it is read from a cell, taken away, added
 // up. How one is done follows from its type: numbers and histograms add up, of what may be unknown the known
 // part.
 #pragma once

@@ -52,13 +52,13 @@ Block budget_block(const profile::Profile& profile);
 /// Whether something that comes again and again, other than training steps and waits for their batches, is the
 /// largest part of the wall clock: then it comes first.
 bool budget_leads(const profile::Profile& profile);
-/// What will go wrong, beside the verdict.
+/// Risks, beside the verdict.
 Block risk_block(const analysis::Diagnosis& diagnosis);
 /// Faults of data and training.
 Block finding_block(const profile::Profile& profile);
 /// Language data.
 Block token_block(const profile::Profile& profile);
-/// What the awaited batches were doing.
+/// Activities of the awaited batches.
 Block ledger_block(const profile::Profile& profile, const analysis::Diagnosis& diagnosis);
 /// The steps of a device, where its trace shows nothing else.
 Block device_steps_block(const profile::Profile& profile);

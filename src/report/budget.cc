@@ -19,7 +19,7 @@ using profile::BudgetPart;
 
 namespace {
 
-/// Of the wall clock: what is less is not worth a section, nor a row.
+/// Shares of the wall clock; less is not worth a section, nor a row.
 constexpr double kLeastOutside = 0.1;
 constexpr double kLeastRow = 0.01;
 constexpr std::size_t kMostRows = 12;

@@ -1,4 +1,4 @@
-// What a device's trace adds to a report: its steps, and why the device computed nothing.
+// Blocks of a device's trace in a report: its steps, and why the device computed nothing.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -15,7 +15,7 @@ std::string printable(std::string_view text);
 /// Columns that printable text takes: 2 for East Asian wide characters and emoji, 0 for combining ones.
 std::size_t columns(std::string_view text);
 
-/// Of a name within a sentence, in columns.
+/// Columns of a name within a sentence.
 inline constexpr std::size_t kLongestName = 60;
 
 /// Printable text in at most `most` columns, ended by "…" where something was cut.

@@ -23,7 +23,7 @@ namespace {
 
 /// No more rows than a screen has; the JSON contains all.
 constexpr std::size_t kMaxRows = 24;
-/// What a narrow page leaves for a change.
+/// Width of a change on a narrow page.
 constexpr std::size_t kChangeColumns = 36;
 
 /// Eight heights, one per group of levels, relative to the most frequent.
@@ -205,7 +205,7 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
   const std::vector<profile::QueueProfile> queues = folded(profile.queues);
   for (std::size_t i = 0; i < std::min(kMaxRows, queues.size()); ++i) {
     const profile::QueueProfile& queue = queues[i];
-    // Of one whose level was never read nothing but its capacity is known.
+    // Only the capacity is known of a queue whose level was never read.
     const bool read = queue.samples.value_or(1) > 0;
     table.add({analysis::in_a_table(queue), queue.capacity > 0 ? std::to_string(queue.capacity) : "-",
                levels(queue.occupancy), read ? percent(queue.empty_share) : "-",

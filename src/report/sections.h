@@ -18,7 +18,7 @@ void add_table(Lines& lines, const Table& table, std::size_t width);
 /// One line: the loader, epochs, steps, time, rank.
 std::string title_line(const profile::Profile& profile, std::size_t width);
 
-/// What to change; empty if nothing should be done.
+/// The advice; empty if nothing should be done.
 Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                      std::size_t width);
 

@@ -48,7 +48,7 @@ std::string most_gain(const analysis::Diagnosis& diagnosis) {
   return fmt::format(", so a faster input gains at most {:.2f}x", most);
 }
 
-/// What the loop waited in a step, and for how much of that its device still worked.
+/// The loop's wait in a step, and for how much of it its device still worked.
 std::string waited(const profile::SinkProfile& sink, const analysis::Diagnosis& diagnosis) {
   constexpr double kWorthAWord = 0.05;
   const double waited_s = sink.wait_share * sink.step_s;

@@ -29,7 +29,7 @@ std::string covered(const profile::Profile& profile);
 /// "waits for decode", "does not wait": what another verdict of a stretch of time means.
 std::string window_words(const analysis::VerdictWindow& window);
 
-/// Of the loop's wait in a step: the device still worked, so it cost nothing; 0 if the verdict knows of none.
+/// Wait in a step that cost nothing, because the device still worked; 0 if the verdict has none.
 double device_lag_s(const analysis::Diagnosis& diagnosis);
 
 /// "gap 26.4 ms, forward and backward 8.1 ms, tail 2.3 ms (hooks, the host's time)", of the average step;
@@ -43,7 +43,7 @@ bool is_stale(const profile::QueueProfile& queue, double step_s);
 /// are unknown, and for queues that the training loop does not take from.
 std::string item_age_sentence(const profile::QueueProfile& queue, double step_s);
 
-/// What limits once advice `index` is followed, in words; "" if that is unknown.
+/// The limit once advice `index` is followed, in words; "" if that is unknown.
 std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index);
 
 /// The lines of an advice's code, without their ends.
@@ -58,7 +58,7 @@ std::pair<std::string, std::string> interval(double low_s, double high_s);
 /// "-" where it is not finite.
 std::string number(double value, int decimals);
 
-/// The same diagnosis with names of more than 60 columns cut in its sentences: one of 10,000 characters would
+/// `diagnosis` with names of more than 60 columns cut in its sentences: one of 10,000 characters would
 /// fill them.
 analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::Diagnosis diagnosis);
 

@@ -1,4 +1,4 @@
-// What workers do: each operator's without the time in others of its thread, each process' with its operators in turn.
+// Worker states: each operator's without the time in others of its thread, each process' with its operators in turn.
 #pragma once
 
 #include <cstddef>

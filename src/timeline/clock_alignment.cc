@@ -33,7 +33,7 @@ bool is_alike(const TimeRange& a, const TimeRange& b) {
   return std::abs(first - second) <= kSlackNs / 4 + std::max(first, second) / 5;
 }
 
-/// What each pair of calls says of the shift, when calls are `near` or nearer to each other after `shift`.
+/// Shift of each pair of calls that are `near` or nearer to each other after `shift`.
 std::vector<std::int64_t> offsets(std::span<const TimeRange> ours, std::span<const TimeRange> theirs,
                                   std::int64_t shift, std::int64_t near) {
   std::vector<std::int64_t> found;

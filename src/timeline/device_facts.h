@@ -1,4 +1,4 @@
-// What a timeline needs to know of a device trace besides its bytes.
+// Facts that a timeline needs of a device trace besides its bytes.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct DeviceFacts {
 
   /// True if `ts` are Unix time, or `base_ns` makes them so.
   bool knows_unix_time() const noexcept;
-  /// What makes Unix time of the file's stamps, where they can be that; else 0.
+  /// Shift from the file's stamps to Unix time, if they can be that; else 0.
   std::int64_t unix_base_ns() const noexcept { return base_ns.value_or(0); }
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 using profile::History;
 
-/// Of the second trace on, processes are moved by so much: beyond any pid of Linux.
+/// Processes of the second trace on are moved by so much: beyond any pid of Linux.
 constexpr std::int64_t kPidStep = 100'000'000;
 constexpr std::int64_t kFirstPid = 2'000'000'000;
 
@@ -201,7 +201,7 @@ class Merger {
     if (found.error_ns || !first.facts.collectives.empty()) note(placed.facts.path + ": " + found.sentence());
   }
 
-  /// Which trace belongs to which run: by rank, else in their order.
+  /// Pairs each trace with its run: by rank, else in their order.
   void pair_up() {
     std::set<const Placed*> taken;
     const bool only = runs_.size() == 1 && traces_.size() == 1;

@@ -22,7 +22,7 @@ constexpr std::int64_t kInside = 1000;
 /// Process sort index: above whatever a device trace shows.
 constexpr std::int64_t kAboveAll = -1'000'000;
 
-/// Where slices of a row may begin: never before the end of the last one, whatever the wall clock did.
+/// Start of a row's slices: never before the end of the last one, whatever the wall clock did.
 class Cursor {
  public:
   /// [begin, end) cut to what is free; empty if nothing is.

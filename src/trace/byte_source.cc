@@ -141,7 +141,7 @@ std::size_t GzipStream::inflate(std::span<char> into) {
   into = into.first(std::min<std::size_t>(into.size(), std::numeric_limits<std::uint32_t>::max()));
   std::size_t written = 0;
   while (mode_ == Mode::inflating && written == 0 && !into.empty()) {
-    // What is inflated already comes out without new input, so the end of the input alone ends nothing.
+    // Inflated bytes come out without new input, so the end of the input alone ends nothing.
     const bool ended = input_begin_ == input_end_ && !refill();
     state.next_in = reinterpret_cast<std::uint8_t*>(input_.data() + input_begin_);
     state.avail_in = static_cast<std::uint32_t>(input_end_ - input_begin_);

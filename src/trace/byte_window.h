@@ -13,7 +13,7 @@
 
 namespace headrace::trace {
 
-/// What may precede the text of a file.
+/// Optional prefix of a file's text.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// The next bytes of a source, contiguous. The byte before the text and at least `kSlack` behind it may be
@@ -27,7 +27,7 @@ class ByteWindow {
 
   char* data() noexcept { return buffer_.data() + begin_; }
   std::string_view text() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
-  /// Where the text begins in the stream.
+  /// Position of the text in the stream.
   std::uint64_t offset() const noexcept { return offset_; }
 
   /// Reads until the window is full or the source has ended. Moves the text.

@@ -51,7 +51,7 @@ std::uint64_t escaped_bytes(std::uint64_t backslashes, std::uint64_t& carry) noe
   return (kEvenBits ^ sum << 1) & follows;
 }
 
-/// The same for a block that is cut short: whether the byte behind `length` is escaped.
+/// Whether the byte behind `length` is escaped, in a block that is cut short.
 std::uint64_t ends_in_escape(const char* text, std::size_t length, std::uint64_t carry) noexcept {
   std::size_t run = 0;
   while (run < length && text[length - 1 - run] == '\\') ++run;

@@ -31,7 +31,7 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 20> kCategories = {
     {ascend::kOverlap, EventKind::summary},
 }};
 
-/// Of an event without a category, as rocprof's first version and rpd2tracing write it: "GPU0" and "6 GPU0" are
+/// Kind of an event without a category, as rocprof's first version and rpd2tracing write it: "GPU0" and "6 GPU0" are
 /// devices, "COPY" is what they copy.
 EventKind kind_in_process(std::string_view process, std::string_view name) noexcept {
   const std::size_t gpu = process.rfind("GPU");

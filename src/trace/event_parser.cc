@@ -241,7 +241,7 @@ bool EventParser::read_arguments(ondemand::value& value) {
 
 void EventParser::read_argument(std::string_view key, ondemand::value& value) {
   const int number = table_.find(key);
-  // What a metadata event calls its lane. Some writers put `args` first, so its phase may not be known yet.
+  // Lane name of a metadata event. Some writers put `args` first, so its phase may not be known yet.
   if ((event_.phase == 'M' || event_.phase == '\0') && (key == "name" || key == "labels")) {
     event_.label = columns_.names.intern(content_of(value));
     if (number == ArgumentTable::kUnknown) return;
@@ -285,7 +285,7 @@ void EventParser::append() {
   if (event_.phase == 'M') {
     lanes_.label(lane, columns_.names[event_.name], columns_.names[event_.label]);
   } else if (event_.is_empty) {
-    // What TensorFlow ends its lists with.
+    // The end of TensorFlow's lists.
   } else if (event_.phase == '\0') {
     count(ReadProblem::no_phase);
   } else if (event_.time_is_wrong) {

@@ -163,7 +163,7 @@ class EventParser {
   struct Outcome {
     /// All elements were read.
     bool whole = true;
-    /// Where the element begins at which it stopped, in the text.
+    /// Position in the text of the element at which it stopped.
     std::size_t stopped_at = 0;
     /// That element itself was read; what follows it is in disorder.
     bool element_done = false;
@@ -176,7 +176,7 @@ class EventParser {
   /// file.
   Outcome parse(char* text, std::size_t length, std::uint64_t offset);
 
-  /// The same where the text is nothing but whole elements; else false, and no row or remark was made.
+  /// `parse` of a text of whole elements only; else false, and no row or remark was made.
   bool parse_all(char* text, std::size_t length, std::uint64_t offset);
 
   /// Counts an element that could not be read.
@@ -239,7 +239,7 @@ class EventParser {
   simdjson::ondemand::parser parser_;
   Event event_;
   std::vector<Pending> pending_;
-  /// Of the event; counted with it, or an event that has to be read again would count twice.
+  /// The event's own, counted with it, or an event that is read again would count twice.
   std::vector<ReadProblem> problems_;
   std::uint64_t event_offset_ = 0;
   std::uint32_t position_ = 0;

@@ -75,7 +75,7 @@ class EventRows {
     return true;
   }
 
-  /// Of the event that was added last. Nothing if the argument was not asked for, or is of another kind.
+  /// Adds to the last event. Nothing if the argument was not requested, or is of another kind.
   void integer(std::string_view argument, std::int64_t value) {
     if (ArgumentColumn* const into = column(argument, ArgumentKind::integer)) into->integers.push_back(value);
   }

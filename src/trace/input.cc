@@ -19,7 +19,7 @@ std::string beginning_of(const std::string& path) {
   return std::string(PeekedBytes(file, kBeginning).first());
 }
 
-/// Of a whole stream that begins so, the text, as far as it goes.
+/// Text of a stream that begins so, as far as it goes.
 std::string inflated(const std::string& beginning, const std::string& path) {
   MemoryBytes bytes(beginning);
   GzipStream stream(bytes, path);

@@ -23,7 +23,7 @@ class Input {
  public:
   /// Throws FormatError for a SQLite database that cannot be opened.
   explicit Input(const std::string& path);
-  /// What is in memory, called `name` in errors; `bytes` must outlive this.
+  /// Input in memory, called `name` in errors; `bytes` must outlive this.
   Input(std::string_view bytes, const std::string& name);
 
   const std::string& path() const noexcept { return path_; }
@@ -31,7 +31,7 @@ class Input {
   std::string_view beginning() const noexcept { return beginning_; }
   /// Protocol buffers may begin with a line break, as JSON may.
   bool begins_as_json() const noexcept;
-  /// Of the file, as it is; 0 for what is no file.
+  /// The file's size as it is; 0 if it is no file.
   std::size_t size() const noexcept;
   /// Its bytes from the first one on, as they are. `bytes_read` as FileBytes'.
   std::unique_ptr<ByteSource> open(std::atomic<std::uint64_t>* bytes_read = nullptr) const;

@@ -11,7 +11,7 @@
 
 namespace headrace::trace {
 
-/// Where the value that begins at `text[at]` ends; the end of the text where it does not.
+/// End of the value that begins at `text[at]`; the end of the text if it has none.
 std::size_t value_end(std::string_view text, std::size_t at) noexcept;
 
 class JsonWalk {

@@ -33,11 +33,11 @@ struct ProcessTrace {
   bool has_work() const noexcept { return lowest_device != std::numeric_limits<std::int64_t>::max(); }
 
   std::int64_t pid = 0;
-  /// What rows of devices are labelled with, and their number.
+  /// Label of rows of devices, before their number.
   std::string device_kind = "GPU";
   TraceFile file;
   EventRows rows;
-  /// Of those that it has work on.
+  /// Lowest device with work.
   std::int64_t lowest_device = std::numeric_limits<std::int64_t>::max();
   /// It calls a device's runtime.
   bool calls = false;
@@ -52,11 +52,11 @@ struct ProcessTrace {
 std::vector<TraceFile> ranks_of(const std::vector<ProcessTrace*>& processes, std::vector<std::string> remarks,
                                 const std::string& path);
 
-/// Of a file into which another tool put several ranks, each event with its own in the argument `rank`: a file for each,
+/// Files of the ranks that another tool put into one, each event with its own in the argument `rank`; ordered
 /// by rank. The file as it is unless each row of its timeline is of one rank, and they differ.
 std::vector<TraceFile> split_ranks(TraceFile file);
 
-/// What may stand between quotes in JSON as it is: the first 100 characters, without those that may not.
+/// Text for JSON's quotes as it is: the first 100 characters, without those that may not stand there.
 std::string plain_text(std::string_view text);
 
 }  // namespace headrace::trace

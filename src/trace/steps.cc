@@ -48,10 +48,10 @@ std::vector<Row> numbered_rows(const Columns& columns, const std::vector<EventKi
 // --- steps of a trace in which no profiler marked them ---
 
 constexpr std::size_t kMinRanges = 3;
-/// Of the launches between the first range and the last: what holds fewer is a part of a step (an optimizer,
+/// Share of launches between the first range and the last: less is a part of a step (an optimizer,
 /// a copy).
 constexpr double kMinLaunchShare = 0.8;
-/// Of all launches: ranges that hold less than half of them are not the loop (weights that are copied before
+/// Share of all launches: ranges with less than half are not the loop (weights that are copied before
 /// it).
 constexpr double kMinShareOfAll = 0.5;
 

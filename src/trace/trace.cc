@@ -30,7 +30,7 @@ std::string span_text(std::int64_t ns) {
                              : std::to_string(ns / 1'000'000'000) + " s";
 }
 
-/// Of the events that take time, how many have a twin: from one in sixty-four moments, which twins share.
+/// True if nearly all events that take time have a twin, by one in sixty-four moments, which twins share.
 bool stands_twice(const Columns& columns) {
   struct Key {
     std::int64_t start_ns = 0;
@@ -69,7 +69,7 @@ std::size_t stepping_processes(const Trace& trace) {
   return processes.size();
 }
 
-/// What its reader has to know before the figures.
+/// Remarks for its reader, before the figures.
 void add_remarks(Trace& trace) {
   std::vector<std::string>& remarks = trace.file.notes.remarks;
   if (trace.clock_gap_ns != 0) {

@@ -25,7 +25,7 @@ class Fields {
 
   /// The message ends inside a field, or has a field that is none.
   bool damaged() const noexcept { return damaged_; }
-  /// What has not been read yet.
+  /// The part not read yet.
   std::string_view rest() const noexcept { return rest_; }
 
  private:

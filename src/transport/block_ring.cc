@@ -110,7 +110,7 @@ AcquireOutcome BlockRing::take(std::size_t bytes, Clock::time_point deadline, Sl
     }
     const queues::Wake wake = changed_.wait(ticket, deadline);
     if (wake == queues::Wake::notified) continue;
-    // What came back while the wait ended for another reason is still taken.
+    // A block returned while the wait ended otherwise is still taken.
     if (try_take(bytes, slot, outcome)) break;
     outcome = wake == queues::Wake::timed_out ? AcquireOutcome::timed_out : AcquireOutcome::interrupted;
     break;

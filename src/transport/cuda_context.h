@@ -1,4 +1,4 @@
-// What keeps a CUDA device open: its primary context, the stream for copies, events.
+// State of an open CUDA device: its primary context, the stream for copies, events.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CudaContext {
   class Current {
    public:
     explicit Current(const CudaContext& context);
-    /// Where clearing up must not throw: without a context, CUDA refuses what follows.
+    /// Does not throw, for clearing up: without a context, CUDA refuses what follows.
     Current(const CudaContext& context, std::nothrow_t) noexcept;
     ~Current();
     Current(const Current&) = delete;

@@ -13,7 +13,7 @@ namespace {
 /// Staged and handed to the engine piece by piece: the engine reads the first while the next is staged.
 constexpr std::size_t kPiece = std::size_t{4} << 20;
 
-/// What the next copy into a block waits for: one mark on each stream that read it.
+/// Marks that the next copy into a block waits for: one on each stream that read it.
 using Fence = std::vector<std::unique_ptr<CudaMark>>;
 
 CudaPointer address_of(const std::byte* data) {
@@ -135,7 +135,7 @@ Copied CudaDevice::copy(std::span<const HostBytes> arrays, Block& into) {
   try {
     put_on_stream(arrays, pinned, copied.offsets, into, *copy);
   } catch (...) {
-    // What is on the stream already reads the caller's arrays and the staging buffer.
+    // Copies on the stream already read the caller's arrays and the staging buffer.
     context_->driver().stream_synchronize(context_->stream());
     throw;
   }

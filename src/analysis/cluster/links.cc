@@ -13,7 +13,7 @@
 namespace headrace::analysis::cluster {
 namespace {
 
-/// Of fewer links, one that is below half of the median is slow whatever their spread is.
+/// Fewest links for a spread: among fewer, one below half of the median is slow.
 constexpr std::size_t kFewForSpread = 8;
 
 /// Messages of one size, of one link.
@@ -124,7 +124,7 @@ std::vector<Use> uses_of(std::span<const LinkRecord> records, std::size_t& unkno
   return uses;
 }
 
-/// What ranks of a group must have in common with another's to be of its kind: distances, not numbers.
+/// Features that two groups' ranks share if the groups are of one kind: distances, not numbers.
 std::string shape_of(const Use& use) {
   if (use.is_pair) return "";
   const std::vector<RankRun> runs = runs_of_text(use.members);

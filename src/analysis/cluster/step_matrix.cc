@@ -164,7 +164,7 @@ void drop_unconfirmed(StepMatrix& matrix, double late_from_s, std::span<const do
   const auto is_late = [&](std::size_t rank, std::size_t step) {
     return matrix.late_s[rank * width + step] > late_from_s * std::max(scale[step], 1.0);
   };
-  // What a rank adds to the step: beyond the longest stage.
+  // Time a rank adds to the step beyond the longest stage.
   const auto adds_s = [&](std::size_t rank, std::size_t step) {
     return matrix.late_s[rank * width + step] + matrix.expected_of_stage(matrix.stage_of[rank])[step] -
            longest[step];

@@ -57,7 +57,7 @@ struct StepMatrix {
 /// Steps that at least half of the ranks with steps have.
 StepMatrix step_matrix(std::span<const RankSteps> ranks);
 
-/// The same for given steps, ascending.
+/// Matrix of given steps, ascending.
 StepMatrix step_matrix(std::span<const RankSteps> ranks, std::vector<std::int64_t> steps);
 
 /// The ranks' own time in each step that is normal, as a share of the median over steps; 0.25 to 4.
@@ -69,7 +69,7 @@ std::vector<double> step_scale(const StepMatrix& matrix);
 /// usual length; `scale`: as above.
 void drop_unconfirmed(StepMatrix& matrix, double late_from_s, std::span<const double> scale);
 
-/// Where the mean changes most: the first position of the second part. 0: it does not, or the part before is a
+/// Position where the mean changes most, the first of the second part. 0: it does not, or the part before is a
 /// quarter as late or more.
 std::size_t change_of(std::span<const double> late);
 

@@ -17,7 +17,7 @@ constexpr double kMaxBlock_s = 60;
 /// Share of its step in which a rank waits for its input or computes on a core, if it is what holds the job up: in
 /// some steps another rank is later by chance.
 constexpr double kSeldomWaits = 0.7;
-/// What a one-off must cost to be reported.
+/// Cost from which a one-off is reported.
 constexpr double kLost_s = 1;
 
 /// A rank is late if it is later, by this factor, than any was in the minutes before: some loops have spells.
@@ -82,10 +82,10 @@ void StragglerWatch::look(double now_s, std::span<const profile::LoopTotals> ran
     RankBlock& its = block.ranks[now.rank];
     its.steps = steps;
     its.step_s = (now.step_times.sum_s - before.step_times.sum_s) / steps;
-    // Of the step that goes on, too, so it may be longer than the steps.
+    // Includes the unfinished step, so it may exceed the steps.
     its.wait_s = (now.waits.sum_s - before.waits.sum_s) / waits;
     const double sampled_s = now.sampled_compute_s - before.sampled_compute_s;
-    // What the CPU does beside an asynchronous device holds nobody up.
+    // CPU work beside an asynchronous device holds nobody up.
     if (sampled_s > 0 && now.device_steps == 0)
       its.cpu_s =
           std::max(0.0, its.step_s - its.wait_s) * (now.sampled_cpu_s - before.sampled_cpu_s) / sampled_s;

@@ -12,7 +12,7 @@ constexpr double kStepsOfBlock = 3;
 /// By what the means of equal runs differ on a quiet machine, beyond what varies within them (measured: 0.3 % for
 /// work that sleeps).
 constexpr double kRunToRun = 0.01;
-/// The same for one second of work on a core: clock rate, neighbours behind a virtual machine, layout in memory.
+/// Drift in one second of work on a core: clock rate, neighbours behind a virtual machine, layout in memory.
 /// They change within seconds, so a longer run averages over them. Measured: 7 % between runs of 0.7 s.
 constexpr double kDriftOfCores = 0.05;
 

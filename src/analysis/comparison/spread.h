@@ -23,7 +23,7 @@ struct Stretch {
 /// `computes`: the share of the time that is spent on a core, whose speed drifts.
 Mean mean_of_run(const std::vector<Stretch>& stretches, double computes);
 
-/// Of several runs.
+/// Mean over runs.
 Mean mean_of_runs(const std::vector<Mean>& runs);
 
 /// Student's t: 99 % of the values are within it. Source: the Cornish-Fisher expansion, Abramowitz and Stegun

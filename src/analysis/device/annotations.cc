@@ -98,7 +98,7 @@ namespace {
 
 using trace::Names;
 
-/// What ranges of one name took on the device.
+/// Device time of ranges of one name.
 struct DeviceSide {
   std::int64_t works = 0;
   std::int64_t span_ns = 0;

@@ -29,7 +29,7 @@ class Calls {
   std::int64_t overlapped_ns(std::size_t call) const noexcept { return overlapped_ns_[call]; }
   /// The innermost call that a row of the host began inside, itself where it is one.
   std::int32_t around(trace::Row row) const noexcept;
-  /// The same for an event without a duration (an allocation), by its lane and time.
+  /// `around` for an event without a duration (an allocation), by its lane and time.
   std::int32_t at(std::uint32_t lane, std::int64_t ns) const noexcept;
 
  private:

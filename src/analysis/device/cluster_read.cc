@@ -1,4 +1,4 @@
-// Where the figures of a job's ranks come from: their own files, or the vendor's summary.
+// Sources of the figures of a job's ranks: their own files, or the vendor's summary.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +33,7 @@ struct RankGroup {
   bool point_to_point = false;
 };
 
-/// Who belongs together, by union and find.
+/// Groups of ranks, by union and find.
 class Unions {
  public:
   void add(std::int64_t rank) { parent_.try_emplace(rank, rank); }
@@ -178,7 +178,7 @@ constexpr const char* kCommunicationFile = "cluster_communication.json";
 constexpr const char* kMatrixFile = "cluster_communication_matrix.json";
 constexpr const char* kDatabaseFile = "cluster_analysis.db";
 
-/// Of ranks and stages.
+/// Steps of ranks and stages.
 void read_steps(const Table& table, ClusterData& data) {
   const Texts& types = table.texts("type");
   const Column& index = table.column("index");

@@ -1,4 +1,4 @@
-// What is known of all ranks as tables.
+// Figures of all ranks as tables.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -64,7 +64,7 @@ double bytes_of_type(std::string_view name) {
   return name.starts_with("Float8") ? 1 : kNoFigure;
 }
 
-/// What events say about a collective, by the names of Kineto's arguments.
+/// Arguments of a collective's event, by Kineto's names.
 class Arguments {
  public:
   explicit Arguments(const trace::Columns& columns)
@@ -82,7 +82,7 @@ class Arguments {
   std::string_view collective(trace::Row row) const { return text_at(columns_, collective_, row); }
   std::string_view group(trace::Row row) const { return text_at(columns_, group_, row); }
   std::string_view ranks(trace::Row row) const { return text_at(columns_, ranks_, row); }
-  /// Of a list that is shortened, as it is from 30 ranks on: from the first by the stride. Empty if not said.
+  /// Ranks of a shortened list (from 30 ranks on): from the first by the stride. Empty if not given.
   std::vector<std::int64_t> spaced_ranks(trace::Row row) const {
     constexpr std::int64_t kMost = 1'000'000;
     const std::int64_t first = integer_at(first_, row).value_or(trace::kAbsent);
@@ -114,7 +114,7 @@ class Arguments {
   const trace::ArgumentColumn* stride_;
 };
 
-/// What the tenth part of the durations stays below; the shortest of fewer than ten.
+/// The 10th percentile of the durations; the shortest of fewer than ten.
 std::int64_t shortest_tenth(std::vector<std::int64_t>& durations_ns) {
   const auto at = durations_ns.begin() + static_cast<std::ptrdiff_t>(durations_ns.size() / 10);
   std::nth_element(durations_ns.begin(), at, durations_ns.end());

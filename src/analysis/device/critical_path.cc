@@ -166,7 +166,7 @@ enum Bound : std::size_t {
   kernel_overhead
 };
 
-/// What would have to be faster for an edge to be shorter. `callers` finds ranges that load data.
+/// Bound of an edge: what must be faster to shorten it. `callers` finds ranges that load data.
 template <class CallersThatLoad>
 Bound bound_of(const trace::Trace& trace, EdgeType type, Row row, CallersThatLoad& callers) {
   if (type == EdgeType::launch_delay) return launch_overhead;

@@ -208,7 +208,7 @@ class DeviceEdges {
     builder_.untimed(builder_.end_of(work(i).row), builder_.end_of(call), EdgeType::sync_dependency, call);
   }
 
-  /// What a stream does next waits for what another did before an event.
+  /// A stream's next work waits for another's work before an event.
   void add_stream_wait(Row wait) {
     const auto stream = number_of(stream_of(columns_, wait));
     const std::size_t source = work_before_event(wait);

@@ -225,7 +225,7 @@ ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interva
     auto behind = wait;
     while (behind != waits.end() && behind->begin_ns < gap.end_ns) ++behind;
     if (next != work.end()) {
-      // What the device did before the first recorded work is not in the file where the host waited for it.
+      // Device work before the first recorded one is not in the file if the host waited for it.
       const bool after_older_work = next == work.begin() && !trace::waits_for_older_work(trace).empty();
       charge(trace, gap, *next, std::span(wait, behind), after_older_work, options, result);
     } else {

@@ -1,4 +1,4 @@
-// What the process groups of a rank are for: the pipeline, data-parallel ranks, embeddings.
+// Purposes of a rank's process groups: the pipeline, data-parallel ranks, embeddings.
 #pragma once
 
 #include <algorithm>

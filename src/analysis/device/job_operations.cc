@@ -155,7 +155,7 @@ bool has_unnamed_chunks(const std::vector<Range>& ranges) {
   return false;
 }
 
-/// What the host says of a point-to-point call.
+/// The host's record of a point-to-point call.
 struct Peer {
   std::int64_t at_ns = 0;
   std::int64_t rank = trace::kAbsent;
@@ -434,7 +434,7 @@ class Builder {
                       [&](const Operation& each) { return each.type == compute && each.step == step; }));
   }
 
-  /// The same number of calls, one for each output of the stage, belongs to each micro-batch.
+  /// Each micro-batch has the same number of calls, one for each output of the stage.
   void add_in_turn(Type type, std::int64_t step, const std::vector<Call>& calls) {
     const std::size_t each = calls.size() / computes_of(type, step);
     for (std::size_t i = 0; i < calls.size(); i += each) {

@@ -92,7 +92,7 @@ std::vector<Level> levels_of(const std::vector<Copy>& copies) {
       now.gbps += changes[i].gbps;
       now.running += static_cast<std::size_t>(changes[i].running);
     }
-    // What differences leave behind must not look like a very slow copy.
+    // Rounding errors of the sums must not look like a very slow copy.
     if (now.running == 0) now.gbps = 0;
     levels.push_back(now);
   }

@@ -19,7 +19,7 @@
 
 namespace headrace::analysis::device {
 
-/// Where the sum is enough.
+/// Only the sum of calls.
 struct CallSum {
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
@@ -64,7 +64,7 @@ class CallStatistics {
   double std_s() const noexcept {
     return calls_ < 2 ? kNoFigure : std::sqrt(squares_ / static_cast<double>(calls_ - 1)) / 1e9;
   }
-  /// Of all of them, square microseconds.
+  /// Variance of all, square microseconds.
   double variance_us2() const noexcept { return squares_ / static_cast<double>(calls_) / 1e6; }
 
  private:
@@ -105,7 +105,7 @@ class CallsByName {
   std::vector<NamedCalls> calls_;
 };
 
-/// Which names are shown one by one.
+/// Names that are shown one by one.
 struct ShownNames {
   std::size_t most = 0;                      ///< those that took longest; 0: no limit
   double time_share = 1;                     ///< as many as it takes to cover this share of the time
@@ -114,7 +114,7 @@ struct ShownNames {
 
 inline constexpr std::string_view kOthers = "others";
 
-/// Of each kind: the names that are shown, and behind them the others as one. `calls`: as `take` gives them.
+/// The shown names of each kind, and behind them the others as one. `calls`: as `take` gives them.
 std::vector<NamedCalls> folded(std::span<const NamedCalls> calls, const ShownNames& shown);
 
 std::int64_t total_ns(std::span<const NamedCalls> calls) noexcept;

@@ -23,7 +23,7 @@ enum class CostForm : std::uint8_t {
   elementwise
 };
 
-/// Where a formula finds what it needs among the operator's inputs.
+/// Positions of a formula's operands among the operator's inputs.
 struct CostFormula {
   std::string_view name;
   CostForm form = CostForm::elementwise;
@@ -208,7 +208,7 @@ class Inputs {
     const auto index = static_cast<std::size_t>(at);
     return at >= 0 && index < concrete_.size() ? concrete_[index] : std::string_view();
   }
-  /// Of all tensors.
+  /// Sum over all tensors.
   double bytes() const noexcept {
     double sum = 0;
     for (std::size_t i = 0; i < shapes_.size(); ++i)

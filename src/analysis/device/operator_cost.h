@@ -6,7 +6,7 @@
 
 namespace headrace::analysis::device {
 
-/// What a call does at least, whatever kernel carries it out.
+/// Least work of a call, whatever kernel carries it out.
 struct OperatorCost {
   std::string_view kind;
   double flops = 0;

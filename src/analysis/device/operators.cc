@@ -18,7 +18,7 @@ namespace {
 
 using trace::Row;
 
-/// What a call cost by itself and with what ran inside it.
+/// Cost of a call by itself and with what ran inside it.
 struct Cost {
   std::int64_t host_total_ns = 0;
   std::int64_t host_self_ns = 0;
@@ -118,7 +118,7 @@ void add_up(const trace::Columns& columns, const Calls& calls, std::vector<Cost>
   }
 }
 
-/// What tells rows of the answer apart.
+/// The key of a row of the answer.
 struct Key {
   trace::Names::Id name = 0;
   trace::Names::Id shapes = 0;

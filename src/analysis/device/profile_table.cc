@@ -38,7 +38,7 @@ enum class CsvUnit : std::uint8_t {
   duration_ms,  ///< seconds
 };
 
-/// What a header says.
+/// A parsed header.
 struct CsvHeader {
   std::string name;  ///< "start_time_ns" for "Start Time(us)"
   CsvUnit unit = CsvUnit::none;

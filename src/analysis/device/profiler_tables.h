@@ -16,7 +16,7 @@
 
 namespace headrace::analysis::device {
 
-/// Of `communication`, `communication_bandwidth` and `communication_matrix`, those that the profile has.
+/// The profile's tables among `communication`, `communication_bandwidth` and `communication_matrix`.
 std::vector<std::string> communication_tables(const trace::ascend::ProfileFolder& profile);
 
 using CommunicationColumns = ColumnList<OperationColumns, Integer<"start_ns">, Number<"elapse_s">,
@@ -63,7 +63,7 @@ std::vector<std::string> database_tables(const trace::Database& database);
 /// The steps of ranks and stages in the database of a cluster's analysis.
 inline constexpr const char* kClusterSteps = "cluster_step_trace_time";
 
-/// Of one database; a table without columns for a name that is none.
+/// Table of a database; without columns if the name is unknown.
 Table database_table(trace::Database& database, std::int64_t rank, const std::string& name);
 /// One rank after the other. Empty where no profile's database has it.
 std::optional<Table> database_table(std::span<const trace::ascend::ProfileFolder> profiles,

@@ -182,7 +182,7 @@ class RankRoofline {
   }
 
   void add_rows(const DevicePeaks& peaks) {
-    // What only differs in scalars that change no cost is one row.
+    // Calls whose scalars differ but not their costs are one row.
     std::map<std::tuple<std::string, std::string, std::string, double>, SameCalls> merged;
     for (const auto& [key, calls] : same_) {
       const auto& [name, dims, types, concrete] = key;

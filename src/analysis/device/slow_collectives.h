@@ -1,4 +1,4 @@
-// Which rank of a collective is the slow one, and which collectives use a slow link.
+// The slow rank of a collective, and the collectives that use a slow link.
 #pragma once
 
 #include <cstdint>

@@ -146,7 +146,7 @@ RoleTimes role_times(const trace::Trace& trace) {
   return times;
 }
 
-/// What the steps launched on the device.
+/// Device work launched by the steps.
 struct StepWork {
   std::vector<std::int64_t> works;  ///< pieces whose launch began in the step
   std::vector<std::int64_t> last_end_ns;
@@ -217,7 +217,7 @@ std::vector<CountedStep> counted_steps(const trace::Trace& trace) {
     CountedStep step{steps[i].number, {steps[i].start_ns, steps[i].end_ns}};
     if (work.any) {
       const std::int64_t begin = std::max(previous_end, steps[i].start_ns);
-      // What was done before the step before it ended: the device was never at this step alone.
+      // The device was never at this step alone before the previous one ended.
       step.time = {begin, std::max(begin, work.last_end_ns[i])};
     }
     previous_end = step.time.end_ns;

@@ -57,7 +57,7 @@ std::vector<std::int32_t> step_membership(const trace::Trace& trace, std::span<c
   }
   std::vector<std::int32_t> result;
   result.reserve(work.size());
-  // Where launches are recorded, work without one is of what came before the recording, or of nobody's step.
+  // Work without a launch, if launches are recorded, is older than the recording, or of nobody's step.
   const bool launches_known = trace.correlation.without_launch() < trace.device_rows.size();
   for (const Work& each : work) {
     if (launches_known && trace.correlation.launch_of(each.row) == trace::kNoRow) {
@@ -87,7 +87,7 @@ std::vector<std::int32_t> step_membership(const trace::Trace& trace, std::span<c
   return result;
 }
 
-/// What a step's time was made of, in nanoseconds.
+/// Parts of a step's time, in nanoseconds.
 struct Parts {
   std::int64_t computing = 0;
   std::int64_t communication = 0;
@@ -117,7 +117,7 @@ Parts parts_of(const trace::Columns& columns, std::span<const Work> work) {
   return parts;
 }
 
-/// Of a rank: what it computed and communicated, and the steps of it.
+/// A rank's computation and communication, and their steps.
 struct RankWork {
   std::vector<Work> work;
   std::vector<std::int32_t> steps;

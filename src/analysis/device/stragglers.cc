@@ -117,7 +117,7 @@ double spread_ns(Meeting meeting) {
   return std::sqrt(squares / static_cast<double>(meeting.size() - 1));
 }
 
-/// Of `all`, those of the name and stream whose durations differ most between ranks, on average over steps.
+/// Meetings of the name and stream whose durations differ most between ranks, on average over steps.
 std::span<const Meeting> most_telling(std::span<const Meeting> all) {
   std::span<const Meeting> best;
   double largest = -1;
@@ -176,7 +176,7 @@ bool stand_out(std::span<const Meeting> meetings, std::span<const Lateness> judg
   const double last_ns = static_cast<double>(judged[*last].late_ns) / steps;
   const double apart_ns = last_ns - static_cast<double>(judged[*first].late_ns) / steps;
 
-  // Of each step where the others began, on average, less its first start: small numbers stay exact.
+  // Mean start of the others in each step, less the step's first start: small numbers stay exact.
   std::vector<double> others_ns;
   for (const Meeting meeting : meetings) {
     double sum = 0;

@@ -1,4 +1,4 @@
-// What the tables of memory know of one device.
+// Data of the memory tables about one device.
 #pragma once
 
 #include <cstdint>

@@ -92,7 +92,7 @@ class LivePlaces {
     began_ = true;
   }
 
-  /// What is held already is the least so far.
+  /// Bytes held already are the least so far.
   void begin() {
     for (Growing& growing : places_) growing.least = growing.bytes;
   }

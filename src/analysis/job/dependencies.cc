@@ -15,7 +15,7 @@ namespace {
 using Type = OperationType;
 using Positions = std::vector<std::uint32_t>;
 
-/// What one direction of the pipeline is made of.
+/// Operations of one direction of the pipeline.
 struct Direction {
   Type compute;
   Type send;
@@ -72,7 +72,7 @@ class Builder {
 
   const Operation& at(std::uint32_t position) const { return operations_[members_[position]]; }
 
-  /// Of the model; a job without interleaving has one chunk a stage.
+  /// Chunk of the model; a job without interleaving has one a stage.
   std::int32_t chunk_of(std::uint32_t position) const {
     return at(position).model_chunk >= 0 ? at(position).model_chunk : at(position).stage;
   }

@@ -1,4 +1,4 @@
-// Which operations of one step wait for which, and which ones end together.
+// Waits between operations of one step, and operations that end together.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Dependencies {
   std::size_t unpaired = 0;
 };
 
-/// Of the operations at `members`, all of one step.
+/// Dependencies of `members`, all of one step.
 ///
 /// A worker's streams run in order of start: compute, each of the four directions between stages, the
 /// data-parallel collectives. The n-th receive of a direction precedes the n-th compute of that direction and

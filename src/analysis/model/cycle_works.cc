@@ -26,7 +26,7 @@ constexpr double kMinHeld = 0.01;
 /// Code that holds it for so much computes in Python, and gives it up only when it is asked to.
 constexpr double kAlwaysHeld = 0.7;
 
-/// The same share for everybody who needs it, where nothing tells who holds it.
+/// Locked share of CPU time for every user, if the lock's holder is unknown.
 double held_of_cpu(const profile::Profile& profile, const InterpreterLock& lock) {
   if (lock.lock_share < 0) return lock.contended ? 1 : 0;
   if (lock.lock_share < kLockSeen && !lock.contended) return 0;
@@ -162,7 +162,7 @@ Work CycleWorks::in_cycle(const Part& part, std::size_t lane, std::size_t number
   return in_thread(part.works.batch(lane, at, random_) * part.kept, part.held_of_cpu, !part.in_process);
 }
 
-/// What waited for the lock and no longer takes it does not wait: a process has a lock of its own.
+/// Work that no longer takes the lock does not wait for it: a process has a lock of its own.
 Work CycleWorks::in_thread(const Work& work, double held_of_cpu, bool locks) const {
   const Work locked = under_lock(work, held_of_cpu, lock_.waiters);
   const bool shares = locks && !effects_.free_threaded;

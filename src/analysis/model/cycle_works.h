@@ -1,4 +1,4 @@
-// What the cycles of a stage, or loading in the training loop's thread, cost: the recorded works of all operators that
+// Cost of a stage's cycles, or of loading in the training loop's thread: the recorded works of all operators that
 // share a thread, put together.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace headrace::analysis {
 
-/// What the changes come down to, per operator.
+/// Effects of the changes, per operator.
 struct Effects {
   explicit Effects(std::size_t operators)
       : service(operators, 1),
@@ -41,14 +41,14 @@ struct LockShares {
 
 /// Nobody's: each worker is a process.
 LockShares no_lock(const profile::Profile& profile);
-/// Of the threads of the training loop's process.
+/// The threads in the training loop's process.
 LockShares lock_shares(const profile::Profile& profile);
 
 class CycleWorks {
  public:
   CycleWorks(const profile::Profile& profile, const Effects& effects, LockShares lock, std::uint64_t seed);
 
-  /// Of one recorded worker each, `most` of them. `cycles_per_batch`: what the operators do per batch is done in so many.
+  /// Lanes of recorded workers, `most` of them. `cycles_per_batch`: what the operators do per batch is done in so many.
   std::vector<WorkSequence> lanes(const std::vector<int>& operators, double cycles_per_batch, int most);
   /// Name of the one that takes most of them.
   std::string largest(const std::vector<int>& operators) const;

@@ -1,4 +1,4 @@
-// What simulations are limited to.
+// Limits of simulations.
 #pragma once
 
 namespace headrace::analysis {

@@ -43,7 +43,7 @@ double cores_in_reach(const profile::Profile& profile, double cores) {
   return cores * std::min(1.0, std::max(kFilledByThreads, *host.cpu_share));
 }
 
-/// What takes loading out of the training loop's thread: the training loop then takes from a new queue.
+/// Moves loading out of the training loop's thread: the training loop then takes from a new queue.
 void move_beside_sink(PipelineGraph& graph, int workers, int batches) {
   Group group = std::move(graph.sink);
   graph.sink = Group{};

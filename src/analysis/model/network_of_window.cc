@@ -29,10 +29,10 @@ constexpr double kLongestLatency_s = 1.2e-3;
 /// 14 % too little).
 constexpr double kLongestLocked_s = 15e-3;
 constexpr double kLockedAgain = 0.5;
-/// What the loader itself does per batch without workers.
+/// Time of the loader itself per batch without workers.
 constexpr double kWithoutWorkers_s = 3e-5;
 
-/// What the changes leave of the loader, and of the step.
+/// The loader and the step after the changes.
 struct Changed {
   Loader loader;
   Effects effects;
@@ -65,7 +65,7 @@ bool apply(const profile::Profile& profile, const Change& change, Changed& chang
   }
 }
 
-/// What a sampled batch says about a hand-off that does not happen yet.
+/// Adds a sampled batch's cost of a hand-off that does not happen yet.
 void add_estimate(const profile::HandoffEstimate& sampled, Network::Stage& makers, Work& receive) {
   const double more = std::max(0.0, sampled.tensors - 1);
   const double piped_s = sampled.message_bytes * kPipe_s_per_byte;
@@ -177,7 +177,7 @@ class WindowNetwork {
     network_.receive = network_.receive * service(loader_.handoff);
   }
 
-  /// What no longer runs inside the step is gone from it; the rest keeps its proportions.
+  /// Work that leaves the step is gone from it; the rest keeps its proportions.
   void add_steps() {
     const profile::SinkProfile& sink = profile_.sink;
     const double kept = std::max(0.0, 1 - ratio(changed_.copy_saved_s, sink.compute_s));

@@ -10,7 +10,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Where nothing is known of how far an operator may run ahead: batches, per worker.
+/// Batches that an operator may run ahead per worker, if nothing is known.
 constexpr double kGuessedAhead = 2;
 constexpr double kUnbounded = 1e6;
 
@@ -92,7 +92,7 @@ class GraphReader {
     std::map<int, double> from = groups_of(queue.from_operators);
     std::map<int, double> to = groups_of(queue.to_operators);
     const double flow = flow_of(queue, from);
-    // What the training loop's own thread puts is there when it asks; a way back to an earlier operator (free
+    // Items from the training loop's own thread are there when it asks; a way back to an earlier operator (free
     // buffers) would only be a second way to say how many items there are.
     from.erase(kInSink);
     const bool into_sink = queue.to_sink || to.erase(kInSink) > 0;

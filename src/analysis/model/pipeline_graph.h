@@ -1,4 +1,4 @@
-// Which threads take from and put to which queues, in items per batch; read off a Profile, loops cut open.
+// Queues that each thread takes from and puts to, in items per batch; from a Profile, loops cut open.
 #pragma once
 
 #include <vector>

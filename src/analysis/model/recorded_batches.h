@@ -17,13 +17,13 @@ struct TimeSplit {
   double lock_share = 0;   ///< waiting for the interpreter lock
   double slowdown = 1;     ///< of its CPU work, beside that of others; a simulation adds it by itself
 
-  /// What a simulation adds by itself.
+  /// Waits that simulations add.
   double waits() const noexcept { return queue_share + lock_share; }
 };
 
 TimeSplit split_of(const profile::OperatorProfile& op, const profile::Host& host);
 
-/// Where enough whole batches were recorded they come in the order in which they were made; of larger batches
+/// Whole batches come in the order in which they were made, if enough were recorded; of larger batches
 /// the recorded items are drawn at random, the rarest of the whole run among them. Means are always those of
 /// the whole run.
 class RecordedBatches {

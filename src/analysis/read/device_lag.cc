@@ -26,7 +26,7 @@ bool works_on_device(const profile::SinkProfile& sink) noexcept {
 
 double device_lag_s(const profile::SinkProfile& sink) noexcept {
   if (!is_known(sink)) return 0;
-  // Of the marked steps alone the host's time is noisy where it waits for room in the device's queue now and then.
+  // The host's time of the marked steps alone is noisy if it waits for room in the device's queue now and then.
   const double lag_s = *sink.device_span_s - std::max(*sink.device_host_s, sink.compute_s);
   if (lag_s <= kEndsLate * sink.compute_s) return 0;
   return std::clamp(lag_s, 0.0, std::max(0.0, sink.step_s - sink.compute_s));

@@ -13,7 +13,7 @@ namespace {
 /// Steps without a busy worker from which on their mean is believed.
 constexpr std::uint64_t kQuietSteps = 3;
 
-/// Of an operator whose place is unknown, the lock says it.
+/// An operator's unknown place follows from the lock.
 bool in_thread(const profile::OperatorProfile& op, double lock_share, const LockThresholds& thresholds) {
   return op.executor == profile::Executor::thread ||
          (op.executor.empty() && lock_share >= thresholds.taken_share);
@@ -34,7 +34,7 @@ bool has_event_loop(const profile::Profile& profile) {
   });
 }
 
-/// Of the busy time of the operator with the largest demand.
+/// Share of busy time of the operator with the largest demand.
 double largest_lock_wait(const profile::Profile& profile) {
   const std::vector<double> demands = own_demands(profile);
   const auto largest = std::max_element(demands.begin(), demands.end());

@@ -9,7 +9,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Of the steps that used least CPU time, as `kFastestOf`: a clock of the thread's own has few outliers.
+/// The lightest steps, one in so many, are left out (`kFastestOf`): a thread's clock has few outliers.
 constexpr std::size_t kLightestOf = 250;
 
 /// The CPU time of the step that used least of it, after those; 0 if it was read in too few.
@@ -23,9 +23,9 @@ double light_cpu_s(const profile::SinkProfile& sink) {
 
 /// CPU time / compute, below which a step sleeps.
 constexpr double kSleeps = 0.1;
-/// The same of a step that does little else.
+/// Ratio from which a step does little else.
 constexpr double kComputes = 0.5;
-/// What may be slowness of what a step takes beside its waits, per share of the waits in its compute; and at most. More of
+/// Upper bound of a step's slowdown by contention, per share of the waits in its compute; and at most. More of
 /// it is other work (measured: up to 4 times the share of the waits).
 constexpr double kSlowPerWait = 4;
 constexpr double kMaxSlow = 0.5;
@@ -40,19 +40,19 @@ constexpr double kAlwaysMet = 0.55;
 /// CPU work beside that of all other cores / alone, at most (measured: 1.00 to 1.20, docs/benchmarks.md).
 constexpr double kMaxContention = 1.15;
 
-/// Of the other cores, what the input's CPU work takes.
+/// Share of the other cores that the input takes.
 double busy_share(const profile::Profile& profile) {
   const int others = profile.host.cores - 1;
   return others > 0 ? std::min(1.0, ratio(input_cpu_s(profile), others * profile.sink.step_s)) : 0;
 }
 
-/// What the step can take alone at least, however fast single steps were: their work may vary.
+/// Least time of the step alone, however fast single steps were: their work may vary.
 double least_s(const profile::Profile& profile, double waited_s) {
   const profile::SinkProfile& sink = profile.sink;
   if (sleeps(sink)) return sink.compute_s - kWakesLate * waited_s;
   const double own_s = sink.compute_s - waited_s;
   const double beside = 1 + (kMaxContention - 1) * busy_share(profile);
-  // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.7 of that).
+  // At most a fifth of the rest is slowness if the waits are a fifth of the compute (measured: 0.1 to 1.7 of that).
   return own_s * std::min(ratio(own_s, sink.compute_s), 1 / beside);
 }
 
@@ -75,7 +75,7 @@ double own_compute_s(const profile::Profile& profile, const InterpreterLock& loc
   const double own_s = sink.compute_s - waited_s;
   const double fast_s = fast_compute_s(sink);
   if (fast_s <= 0) return own_s;
-  // Where others always compute, a step that computes meets them each time; one that sleeps now and then does not.
+  // A step that computes meets others that always compute each time; one that sleeps now and then does not.
   double usual_s = std::min(fast_s, own_s / slowdown(busy_share(profile)));
   if (sleeps(sink)) {
     const bool always_met =

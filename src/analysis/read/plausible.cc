@@ -24,7 +24,7 @@ struct Limit {
   double most_s;
 };
 
-/// Of the steps some were cut, and of these some have a tail.
+/// Some of the steps were cut, and some of these have a tail.
 template <class Steps>
 void keep_steps_apart(Steps& steps) {
   steps.steps = std::min(steps.steps, steps.of_steps);

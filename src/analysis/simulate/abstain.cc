@@ -26,7 +26,7 @@ bool waits_for_shared(const profile::OperatorProfile& op) {
   return shares >= kShared || reads_remotely(op);
 }
 
-/// Of a loader, all operators in its workers move with their number.
+/// All operators in a loader's workers move with their number.
 bool changes_readers(const profile::Profile& profile, const Change& change) {
   if (change.kind != Change::Kind::kWorkers) return false;
   const std::optional<Loader> loader = loader_of(profile);

@@ -76,7 +76,7 @@ int Engine::advance() {
   const double sleeps_s = sleeping_.empty() ? kNever : std::max(0.0, sleeping_.top().first - now_);
   const double free_s = computing_.empty() ? kNever : computes_s(computing_.top().first);
   const double locked_s = held ? computes_s(holder_.cpu_s) : kNever;
-  // Who waits begins its interval anew whenever the lock has changed hands.
+  // A waiter begins its interval anew whenever the lock has changed hands.
   const double switches_s =
       lock_queue_.empty()
           ? kNever

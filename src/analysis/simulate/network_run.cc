@@ -169,7 +169,7 @@ class NetworkRun {
         }
         token = queue.tokens.front();
         queue.tokens.pop_front();
-        // Who may put next in an ordered queue is not who has waited longest.
+        // The next putter of an ordered queue is not the longest waiter.
         do wake(queue.putters);
         while (queue.ordered && !queue.putters.empty());
       }
@@ -358,7 +358,7 @@ class NetworkRun {
           sink_ = Sink::kPool;
           break;
         case Sink::kPool:
-          // What the pool computes may take until the next step begins.
+          // The pool's computation may last until the next step begins.
           if (engine_.pool_computes()) return engine_.await_pool(kSink);
           if (network_.pool_cpu_s > 0) engine_.compute_in_pool(network_.pool_cpu_s);
           begin(Sink::kStep,
@@ -413,7 +413,7 @@ class NetworkRun {
     lock_waited_before_s_ = lock_waits();
   }
 
-  /// Of each stage, and of the training loop behind them.
+  /// Waits of the stages, then of the training loop.
   std::vector<double> lock_waits() const {
     std::vector<double> waits(network_.stages.size() + 1, 0);
     for (std::size_t w = 0; w < workers_.size(); ++w) {

@@ -17,7 +17,7 @@ constexpr double kVaried = 0.4;
 /// The mean of runs along the record, begun at different places: their order is the true one. `steps`: takes the step
 /// of each run; null: not needed.
 SimulatedRun mean_along(const Network& network, bool varied, std::vector<double>* steps) {
-  // Where times vary, longer runs: a rare item must have its chance.
+  // Longer runs if times vary: a rare item must have its chance.
   const int batches = network.batches() * (varied ? 3 : 1);
   SimulatedRun mean;
   for (std::size_t run = 0; run < kAlong; ++run) {

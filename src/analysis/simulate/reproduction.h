@@ -34,7 +34,7 @@ class Reproduction {
   mutable Fit fit_;
 };
 
-/// The same profile is always simulated with the same seed.
+/// A profile is always simulated with the same seed.
 inline std::uint64_t seed_of(const profile::Profile& profile) {
   return profile.sink.getnext_wait.count * 2654435761U + 1;
 }

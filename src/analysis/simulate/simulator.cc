@@ -30,7 +30,7 @@ constexpr double kManyReads = 20'000;
 constexpr const char* kHandsOverOften =
     "each of many small reads gives up the interpreter lock; what threads gain beside them is not known";
 
-/// What the training loop waits for most, were it to run like that.
+/// The largest wait of the training loop, were it to run like that.
 std::string limit_of(const Network& network, const SimulatedRun& run) {
   constexpr GateThresholds kHealthy;
   constexpr double kNeverRests = 0.85;
@@ -108,7 +108,7 @@ double read_calls(const profile::OperatorProfile& op) {
   return calls;
 }
 
-/// Of all threads, were a step to take `step_s`.
+/// Rate of all threads if a step takes `step_s`.
 double reads_per_s(const profile::Profile& profile, double step_s) {
   double calls = 0;
   for (const profile::OperatorProfile& op : profile.operators) {
@@ -182,7 +182,7 @@ bool rests_on_a_sample(const profile::Profile& profile, const Network& network, 
          profile.handoff_estimate->pickle_cpu_s + network.receive.total_s() > kGoodPart * step_s;
 }
 
-/// Of the input's CPU time, what threads of libraries use in the loop's process. A step that computes has its own.
+/// Share of the input's CPU time in library threads of the loop's process. A step that computes has its own.
 double pool_share_of_loop(const profile::Profile& profile) {
   const double pool_s = sleeps(profile.sink) ? pool_cpu_s(profile) : 0;
   return ratio(pool_s, pool_s + input_cpu_s(profile));
@@ -264,8 +264,8 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const Repeated then = repeat(network);
   if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
   Prediction prediction;
-  // What threads lose beyond the model stays with another number of them; of other misses, half is believed to stay, unless
-  // the hand-off goes, which is what it misses.
+  // Threads' losses beyond the model stay with another number of them; half of other misses is carried over, unless
+  // the hand-off goes, which is what the model misses.
   const bool handoff_goes = had_workers && !makes_ahead(network);
   prediction.step_s = then.mean.step_s * (handoff_goes                       ? 1
                                           : threads != nullptr && factor > 1 ? factor
@@ -275,7 +275,7 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   if (threads != nullptr && gains_beside_hand_overs(profile, prediction.step_s))
     return abstain(kHandsOverOften);
   const double by_model = error_by_model(profile, changes, network, then.mean, prediction.step_s);
-  // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
+  // The step if the neighbours gave way: they may, as far as the scheduler shares evenly.
   const double at_best_s =
       step_with_cores(network, free_cores(profile.host, network.cores).yielded, then.mean.step_s);
   const double error = std::hypot(by_model, kNineInTen * then.spread, 0.5 * std::log(factor));

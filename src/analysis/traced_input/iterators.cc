@@ -17,7 +17,7 @@ constexpr std::string_view kRoot = "Iterator::";
 /// A call of a buffer that lasts longer than this has waited.
 constexpr std::int64_t kWaitsNs = 100'000;
 
-/// What is merged into one: the inputs of an interleave, which are many and alike. "ParallelInterleaveV4[3]"
+/// Path with merged inputs of an interleave, which are many and alike. "ParallelInterleaveV4[3]"
 /// loses its number, "Zip[1]" keeps it.
 std::string path_of(std::string_view name) {
   std::string path;
@@ -92,7 +92,7 @@ class IteratorFinder {
     bool operator()(Row row) const { return (*names)[columns->name[row]]; }
   };
 
-  /// What is of no dataset, a function in Python for one, is of any.
+  /// Rows of no dataset, of a Python function for one, are of any.
   bool is_wanted(Row row) const noexcept {
     return dataset_ < 0 || dataset_of_row_[row] < 0 || dataset_of_row_[row] == dataset_;
   }
@@ -123,7 +123,7 @@ class IteratorFinder {
     return index;
   }
 
-  /// Of sizes and counts: nobody has a million.
+  /// Sizes and counts: nobody has a million.
   std::int64_t argument(Row row, std::string_view name, std::int64_t otherwise) const {
     constexpr std::int64_t kMost = 1'000'000;
     const auto value = integer_at(columns_.argument(name), row);
@@ -239,7 +239,7 @@ TracedDatasets::TracedDatasets(const trace::Trace& trace)
     }
     return id;
   };
-  // What the iterators below a root are called tells which dataset it is of.
+  // The names of the iterators below a root identify its dataset.
   std::map<std::int64_t, std::set<std::string>> below;
   for (const Row row : rows) {
     std::string called = path_of(columns.name_of(row));

@@ -26,7 +26,7 @@ struct TracedIterator {
   std::uint64_t waited_calls = 0;  ///< that lasted longer than a hand-over does
   /// At most so many calls at one time.
   int at_once = 1;
-  /// What asks it gets from a buffer that other threads fill.
+  /// Its caller gets from a buffer that other threads fill.
   bool has_threads = false;
   bool runs_python = false;      ///< perhaps
   std::int64_t cores = 0;        ///< that tf.data counts with; 0: not said

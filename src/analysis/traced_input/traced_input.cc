@@ -164,7 +164,7 @@ class InputBuilder {
   }
 
  private:
-  /// What one thread, or several that do the same, run.
+  /// Operators that one thread, or several alike, run.
   struct Stage {
     int workers = 1;  ///< 0: the loop
     std::vector<int> operators;

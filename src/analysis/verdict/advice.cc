@@ -34,13 +34,13 @@ bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProf
   return queue.capacity > 0 && (!profile.model || !queue.parameters.empty());
 }
 
-/// What sets the workers of `op`: the loader's own parameter, else the operator's parameter, else
+/// Parameter of the workers of `op`: the loader's own, else the operator's, else
 /// "<name>.workers".
 profile::Parameter parameter_that_widens(const profile::OperatorProfile& op,
                                          const std::optional<Loader>& loader) {
   constexpr auto kWorkers = profile::Quantity::workers;
   if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr) {
-    // Of some, 1 is the training loop itself.
+    // 1 may be the training loop itself.
     const auto* value = std::get_if<std::int64_t>(&own->value);
     const std::int64_t now = std::max<std::int64_t>(loader->workers, value == nullptr ? 0 : *value);
     return {own->name, static_cast<double>(now), own->min, own->max, own->live, kWorkers};
@@ -170,7 +170,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   if (!enough) {
     // Work that needs a core finds none, so a worker more gains nothing.
     if (needs_cores && cores_taken(profile.host)) return rows;
-    // Of threads that share an interpreter lock, processes may be predicted all the same.
+    // Processes may be predicted all the same if threads share an interpreter lock.
     if (profile.host.gil_share && op.executor == profile::Executor::thread) {
       Advice processes = advise_processes(predictor, index);
       if (processes.predicted_step_s) return {std::move(processes)};

@@ -26,7 +26,7 @@ constexpr double kEvenGaps = 0.8;
 /// Change of the wait per second that the loop took longer for the window before. Workers that go on meanwhile: -1.
 constexpr double kGoesOn = -0.5;
 constexpr double kMaxSlopeError = 0.25;
-/// Where the long waits are: the fewest that make up nearly all waiting.
+/// Indices of long waits: the fewest that make up nearly all waiting.
 std::vector<std::size_t> long_waits(const std::vector<profile::StepSample>& steps) {
   std::vector<std::size_t> order(steps.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

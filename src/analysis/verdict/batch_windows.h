@@ -18,7 +18,7 @@ struct BatchWindows {
   std::optional<bool> stands_still;
 };
 
-/// Of the loop's last steps. Empty where waits come irregularly, or where the number of workers explains their rhythm:
+/// Windows of the last steps. Empty where waits come irregularly, or where the number of workers explains their rhythm:
 /// workers that begin together also end together.
 std::optional<BatchWindows> batch_windows(const Case& facts);
 

@@ -53,7 +53,7 @@ double demand_s(const Case& facts, int op) {
   return facts.profile.operators[static_cast<std::size_t>(op)].demand_s;
 }
 
-/// Where nothing can be simulated.
+/// Choice without a simulation.
 int by_demand(const Case& facts) {
   if (facts.gate.handoff_only && facts.loader) {
     int most = facts.loader->handoff;
@@ -84,7 +84,7 @@ int copied_in_step(const profile::Profile& profile) {
 
 int candidate_of(const Case& facts) {
   if (facts.gate.transfer_only) return copied_in_step(facts.profile);
-  // Where nothing that makes batches was recorded, what was recorded is not why they come late.
+  // The recorded operators are not why batches come late if none of them makes batches.
   const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
   if (makers_unknown && !facts.gate.handoff_only) return -1;
   const int op = by_absence(facts);

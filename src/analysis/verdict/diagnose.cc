@@ -68,8 +68,8 @@ bool passes_on_late(const Case& facts) {
   return facts.loader && facts.loader->handoff >= 0 && contains(facts.loader->in_workers, facts.candidate);
 }
 
-/// Of the wait: charged to the operator, or to one that shares its thread (who of them has the batch at the
-/// moment says nothing about who holds it up). Below 0: not known.
+/// Share of the wait charged to the operator, or to one that shares its thread (which has the batch at the
+/// moment does not show which holds it up). Below 0: not known.
 double charged_to(const Case& facts, const std::string& name) {
   const auto& ops = facts.profile.operators;
   const auto at = std::find_if(ops.begin(), ops.end(),
@@ -110,7 +110,7 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
   if (advised && !diagnosis.advice.front().then_limit.empty()) return diagnosis.advice.front().then_limit;
   Prediction then;
   if (facts.candidate >= 0) {
-    // What limits once the candidate no longer does: an infinitely fast one shows it.
+    // The limit after the candidate: an infinitely fast one shows it.
     then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1e-3}});
   }
   if (!then.known || then.limit.empty() || then.limit == "cpu") return std::nullopt;
@@ -335,7 +335,7 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
                         : timed            ? "too short to judge"
                                            : "the steps of the training loop were not recorded";
     if (!timed) {
-      // What the queues say holds only where the loop waits at all.
+      // The queues' verdict holds only if the loop waits at all.
       QueueOpinion queues = judge_queues(profile, thresholds.candidate);
       if (queues.op >= 0) {
         queues.evidence.says += "; should the training loop wait, it is for " +

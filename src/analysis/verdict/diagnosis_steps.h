@@ -29,7 +29,7 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis);
 /// A dataset that decodes and transforms in its own __getitem__ is one operator: the verdict on it is not one
 /// on its storage.
 void add_undivided(const Case& facts, Diagnosis& diagnosis);
-/// Which functions the bottleneck's time goes to.
+/// Functions that the bottleneck's time goes to.
 void add_functions(const profile::Profile& profile, Diagnosis& diagnosis);
 /// Steps of the loop itself that take many times as long as the usual one.
 void add_long_steps(const Case& facts, Diagnosis& diagnosis);
@@ -55,7 +55,7 @@ void add_device_gap(const Case& facts, Diagnosis& diagnosis);
 /// Once the first advice is followed, what next: only where that one names one number of workers (or takes
 /// loading out of the loop) for the whole run. Right behind it, before its alternatives.
 void add_plan(const Case& facts, Diagnosis& diagnosis);
-/// What the advice costs in memory, where it lets more batches wait.
+/// Memory cost of the advice, where it lets more batches wait.
 void add_memory(const Case& facts, Diagnosis& diagnosis);
 /// A prediction holds while other processes go on as they did, so the first change comes with a way to measure it.
 void add_how_to_measure(const Case& facts, Diagnosis& diagnosis);

@@ -7,7 +7,7 @@
 
 namespace headrace::analysis {
 
-/// What a sampler takes before the first batch of an epoch, where it makes the whole order then.
+/// Time of a sampler before the first batch of an epoch, if it makes the whole order then.
 struct FirstDraw {
   std::string sampler;
   double seconds = 0;  ///< in one epoch
@@ -16,7 +16,7 @@ struct FirstDraw {
 /// Whether a sampler's first draws are half of `startup_s` of all epochs, or more. No sampler: they are not.
 FirstDraw first_draw_of(const profile::Profile& profile, double startup_s);
 
-/// What to do about it.
+/// Advice against it.
 std::string cure_of(const FirstDraw& draw);
 
 }  // namespace headrace::analysis

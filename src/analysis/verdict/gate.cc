@@ -77,7 +77,7 @@ double core_wait_of_handoff(const profile::Profile& profile) {
   return 0;
 }
 
-/// Of the CPU time that competes with the loop's thread: what the input's operators use.
+/// Share of the input's operators in the CPU time that competes with the loop's thread.
 double input_share_of_cpu(const profile::Profile& profile) {
   const profile::Host& host = profile.host;
   if (host.cores <= 0 || host.cpu_share.value_or(0) < kMostOf) return 0;
@@ -214,7 +214,7 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   double threshold = lock.contended ? thresholds.estimated_share() : thresholds.starved_share;
   if (gate.opaque && sink.getnext_wait.p50_s < thresholds.opaque_handoff_s)
     threshold = thresholds.served_share;
-  // Where other programs have the cores, a few waits may be theirs: two standard errors less must still be near the
+  // A few waits may be other programs' if those have the cores: two standard errors less must still be near the
   // threshold. (Measured: two or three waits of 30 to 200 ms in 60 steps, 12 and 13 % of the time. The corpus has bound
   // runs beside others at 0.060 with an error of 0.012.)
   const double error = error_of_waits(sink);

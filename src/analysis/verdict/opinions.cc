@@ -67,7 +67,7 @@ std::vector<int> inputs_of(const profile::Profile& profile, const std::vector<in
   });
 }
 
-/// What is on its way is charged to the operator that passes it on, where the row names nobody.
+/// A batch on its way is charged to the operator that passes it on, if the row names nobody.
 const std::string& charged_to(const profile::Profile& profile, const profile::LedgerRow& row) {
   if (!row.op.empty() || row.what != profile::WaitReason::handoff) return row.op;
   for (const profile::OperatorProfile& op : profile.operators) {

@@ -131,7 +131,7 @@ double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape&
   }
   // A few percent of spread is there in every run; without the floor, constant items would seem to drift.
   double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + thresholds.noise;
-  // Of n readings, a share p finds it at work: n p of them, with a variance of n p (1 - p).
+  // A share p of n readings finds it at work: n p of them, with a variance of n p (1 - p).
   if (samples.value() > 0 && busy.value() > 0)
     by_chance += std::max(0.0, 1 - busy.value()) / (busy.value() * samples.value());
   return variance / by_chance;

@@ -14,7 +14,7 @@ int index_of(const profile::Profile& profile, const std::string& name) {
   return at == operators.end() ? -1 : static_cast<int>(at - operators.begin());
 }
 
-/// The same operator, or one that shares its threads.
+/// One operator, or two that share threads.
 bool same_place(const Case& facts, int a, int b) {
   const SegmentDemand* segment = facts.demand.of(a);
   return a == b || (segment != nullptr && segment == facts.demand.of(b));

@@ -30,7 +30,7 @@ std::optional<Risk> shared_memory(const profile::Profile& profile, const RiskThr
   const double needed =
       static_cast<double>(loader->window()) * static_cast<double>(*profile.sink.batch_bytes);
   const auto free = static_cast<double>(*profile.host.shared_memory);
-  // What is in flight now is already taken from what is free.
+  // Batches in flight are already taken from what is free.
   if (needed < thresholds.shared_memory_share * (free + needed)) return std::nullopt;
   return Risk{
       RiskKind::shared_memory,

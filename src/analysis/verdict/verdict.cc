@@ -12,7 +12,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// What names an operator and a cause, and no advice.
+/// Predictor for an operator and a cause, no advice.
 class InterventionsOnly : public Predictor {
  public:
   explicit InterventionsOnly(const profile::Profile& profile)

@@ -11,7 +11,7 @@ constexpr std::size_t kMax = 32;
 /// Share of the run below which a window is not worth a line, except where operators limit in turn.
 constexpr double kBrief = 0.1;
 
-/// Of an operator that was neither timed nor sampled, no window says how busy it was: it may lead where others
+/// No window shows how busy an operator was that was neither timed nor sampled: it may lead where others
 /// seem to. One that fills no queue runs inside the operator that takes from it.
 bool all_are_timed(const profile::Profile& profile) {
   const auto fills_a_queue = [&](std::size_t op) {

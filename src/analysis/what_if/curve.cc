@@ -38,7 +38,7 @@ const Parameter* asked_about(const std::vector<Parameter>& parameters, const pro
   return loader_of(profile) ? find([](const Parameter&) { return true; }) : nullptr;
 }
 
-/// What the first advice says for `parameter`, or today's number.
+/// The first advice's value of `parameter`, or today's number.
 int advised(const Parameter& parameter, const Diagnosis& diagnosis, int now) {
   if (diagnosis.advice.empty() || diagnosis.advice.front().parameter != parameter.name) return now;
   return std::atoi(profile::as_written(diagnosis.advice.front().to).c_str());

@@ -44,7 +44,7 @@ void DeliveryWriter::waiting() noexcept {
     probe->rest_in(nullptr, exhausted_ ? WorkerState::idle : WorkerState::blocked_out, Clock::now_ns());
 }
 
-// What the operators of this worker had been busy for when the batch was begun.
+// Busy time of this worker's operators when the batch was begun.
 void DeliveryWriter::note_busy() noexcept {
   busy_count_ = 0;
   const ThreadContext& context = ThreadContext::local();

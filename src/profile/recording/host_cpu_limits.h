@@ -16,7 +16,7 @@ CpuSet allowed_cpus(int tid) noexcept;
 /// This process's cgroup with a CPU controller, from files below `proc` ("/proc"). May throw std::bad_alloc.
 std::optional<CpuCgroup> own_cgroup(const std::string& proc);
 
-/// Of all cgroups from the process's own one up, the one with the tightest quota decides.
+/// The tightest quota of all cgroups from the process's own one up decides.
 class CpuQuota {
  public:
   /// `cgroup`: of this process, as `own_cgroup` finds it. May throw std::bad_alloc.

@@ -24,10 +24,10 @@ class HostMemory {
     std::optional<std::int64_t> refaulted_bytes;
     std::optional<std::int64_t> swapped_in_bytes;
   };
-  /// Of the whole machine, since boot.
+  /// The whole machine's, since boot.
   Traffic traffic() noexcept;
 
-  /// What processes of this run can still allocate: the machine's, or what the cgroup's limit leaves.
+  /// Bytes left for processes of this run: the machine's, or what the cgroup's limit leaves.
   std::optional<std::int64_t> available_bytes() noexcept;
 
  private:

@@ -178,7 +178,7 @@ void ProcessTree::remove_ended() noexcept {
     settled_ns_ -= ended.base_ns;
     Member* parent = member(ended.parent);
     (parent != nullptr ? parent->gone_ns : settled_ns_) += ended.used_ns();
-    // What it left behind, ended or not, is settled with the next one up.
+    // Its children, ended or not, are settled with the next one up.
     for (Member& child : members_) {
       if (child.parent == ended.pid) child.parent = ended.parent;
     }

@@ -7,7 +7,7 @@
 
 namespace headrace::profile {
 
-/// Of a thread that sleeps where signals wake it: `wchan`, the kernel function in which it does, belongs to a file
+/// True if `wchan`, the kernel function in which a thread sleeps where signals wake it, belongs to a file
 /// system in user space or across a network.
 bool waits_for_files(std::string_view wchan) noexcept;
 

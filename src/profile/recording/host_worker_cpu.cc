@@ -76,8 +76,8 @@ bool parse_reads(std::string_view text, Counters& counters, WorkerGlance&) noexc
   return true;
 }
 
-/// What a thread used before it registered is not the worker's. Of its CPU time no more than the time since
-/// then is.
+/// Use before a thread registered is not the worker's, whose CPU time is at most the time since
+/// then.
 Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
   const std::int64_t cpu_ns = std::max<std::int64_t>(0, now[0] - since_ns);
   return {cpu_ns, std::max<std::int64_t>(0, now[1] - (since_ns - (now[0] - cpu_ns)))};

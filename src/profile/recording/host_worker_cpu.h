@@ -1,4 +1,4 @@
-// What the kernel counts of the threads of the run's workers.
+// Kernel counters of the threads of the run's workers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace headrace::profile {
 
-/// What the files say of the moment.
+/// The files' current figures.
 struct WorkerGlance {
   char state = 0;   ///< of the thread; 0: the file does not say
   int threads = 0;  ///< of the process; 0: the file does not say

@@ -123,7 +123,7 @@ void collect_from_shared_memory() {
   }
 }
 
-// Where shared memory was short, the live segment is in the run folder itself.
+// The live segment is in the run folder itself if shared memory was short.
 void collect_in(const std::string& run) {
   for (const std::string& copy_path : copy_paths(run)) {
     const auto pointer = read_live_pointer(copy_path);
@@ -135,7 +135,7 @@ void collect_in(const std::string& run) {
   }
 }
 
-// What a process that was killed while it wrote a copy has left beside it.
+// Remains of a process that was killed while it wrote a copy.
 void remove_half_copies(const std::string& run) {
   constexpr auto kWriting = std::chrono::minutes(1);
   std::error_code error;

@@ -79,7 +79,7 @@ bool OperatorHandle::begin(std::int64_t label) noexcept {
 }
 
 void OperatorHandle::end(bool failed) noexcept {
-  // The same thread and, should the session have changed meanwhile, a probe that has nothing open: both are
+  // The thread is the same; its probe has nothing open if the session has changed meanwhile. Both are
   // fine.
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe())
     probe->leave(Clock::now_ns(), failed);

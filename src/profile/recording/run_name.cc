@@ -36,7 +36,7 @@ std::string shared_name() {
   if (!elastic.empty() && elastic != "none") return elastic;
   const std::string slurm = environment("SLURM_JOB_ID");
   if (!slurm.empty()) return "slurm-" + slurm;
-  // Where the ranks meet, as their launchers say it.
+  // The ranks' meeting point, by their launchers.
   for (const auto& [host, port] :
        {std::pair("MASTER_ADDR", "MASTER_PORT"), std::pair("MS_SCHED_HOST", "MS_SCHED_PORT")}) {
     const std::string address = environment(host);

@@ -64,7 +64,7 @@ void* map_new_file(const std::string& path, std::size_t bytes, std::string& reas
     return nullptr;
   }
   const auto length = static_cast<off_t>(bytes);
-  // Where single pages cannot be allocated later, all of them are now: a store into a hole may be a SIGBUS.
+  // All pages are allocated now if single ones cannot be later: a store into a hole may be a SIGBUS.
   int error = 0;
   if (metrics::can_back_pages()) {
     if (ftruncate(fd, length) != 0) error = errno;

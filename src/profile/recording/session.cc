@@ -205,7 +205,7 @@ int Session::queue_id(const QueueSpec& spec) {
 
 void Session::close_queue(int queue) noexcept {
   if (queue < 0) return;
-  // What its last level lasted until now; closed it stands still.
+  // Its last level lasts until now; closed it stands still.
   metrics::QueueProbe last = queue_probe(queue);
   const std::int64_t now = metrics::Clock::now_ns();
   last.changed(0, now);
@@ -383,7 +383,7 @@ int Session::in_service(int loader) const noexcept {
   return candidate != kNobody ? candidate : unconnected;
 }
 
-// The same walk over the stages of a loader's model, last one first: a busy stage whose input holds items is
+// A walk over the stages of a loader's model, last one first: a busy stage whose input holds items is
 // what the sink waits for; one with an empty input works on what it has while the rest is further up.
 int Session::in_service_by_stages(int loader) const noexcept {
   Segment& segment = *segment_;

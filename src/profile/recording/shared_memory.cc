@@ -37,7 +37,7 @@ void write_home(const std::string& live_path, const std::string& copy_path) {
   }
 }
 
-// Where the run folder is full, its pointer could not be written; the segment still knows its home.
+// Adds segments whose pointer could not be written (full run folder): each still has its home.
 void add_without_pointer(const std::string& run, std::vector<RunSegment>& segments) {
   const PrivateFolder folder(shared_memory_folder(), false);
   std::vector<std::string> homes;

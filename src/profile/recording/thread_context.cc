@@ -82,7 +82,7 @@ metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexce
     known.refused = known.cell == nullptr;
     if (known.refused) return nullptr;
   }
-  // Which loader an operator inside a loop belongs to may change from call to call; the mask is a plain
+  // The loader of an operator inside a loop may change from call to call; the mask is a plain
   // store.
   if (where != metrics::Place::worker && !running_loops().empty())
     running_loops().back()->probe.ran(operator_id);

@@ -28,7 +28,7 @@ bool is_own_folder(const fs::path& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 
-/// What was found in watched data, where the time went, and the parameters of the script
+/// Findings in watched data, uses of the time, and the parameters of the script
 /// (python/headrace/results).
 bool is_of_python(const std::string& name) {
   constexpr std::array<std::string_view, 4> kOfAProcess = {".watch-", ".budget-", ".tokens-", ".autopilot-"};
@@ -39,7 +39,7 @@ bool is_of_python(const std::string& name) {
          name.ends_with(".new");
 }
 
-/// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.
+/// Files of `hr.wrap`, `headrace run` and `headrace timeline` in a run folder.
 bool is_ours(const std::string& name) {
   constexpr std::array<std::string_view, 3> kSuffixes = {kSegmentSuffix, ".live", kLiveSegmentSuffix};
   if (name == "timeline.json.gz" || name == "headrace-page.html" || is_half_copy(name)) return true;
@@ -124,7 +124,7 @@ void remove_run_folder(const std::string& run) noexcept try {
   fs::remove(left.front(), error);
   fs::remove(runs, error);
 } catch (...) {
-  // What is left says itself what it is.
+  // Leftover files explain themselves.
 }
 
 namespace {

@@ -158,7 +158,7 @@ void add_links(const CommunicationName& of, const json& value, Communication& in
   }
 }
 
-/// What one profile says.
+/// Data of one profile.
 Communication communication_of(const ProfileFolder& profile) {
   Communication found;
   const auto attempt = [&](const std::string& path, auto read) {

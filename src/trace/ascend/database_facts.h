@@ -1,4 +1,4 @@
-// What the tables of a profile's database say about each other's numbers: texts, tasks, copies, connections.
+// Cross-references between the tables of a profile's database: texts, tasks, copies, connections.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class DatabaseFacts {
     read_connections();
   }
 
-  /// Of STRING_IDS; the empty text if it has no such number.
+  /// Text of STRING_IDS; empty if it has no such number.
   Names::Id text_at(std::optional<std::int64_t> id) const {
     const Names::Id* const text = id ? find_in(texts_, *id) : nullptr;
     return text == nullptr ? Names::Id{0} : *text;

@@ -132,7 +132,7 @@ class Reader {
       if (type == kQueueApi && !connections.empty())
         rows_.integer("correlation_id", connections.front().second);
       if (type != kOperatorApi) continue;
-      // Where there is a task queue its two ends say the same; without one these lead to the operator.
+      // A task queue's two ends give the same; without a queue these lead to the operator.
       if (connections.size() > kMaxConnections) continue;
       for (const auto& [number, connection] : connections)
         operator_of_.try_emplace(connection, std::pair(event.lane, event.start_ns));
@@ -321,7 +321,7 @@ class Reader {
   static constexpr std::int64_t kFirstGroup = std::int64_t{1} << 30;
   static constexpr std::size_t kMaxConnections = 10'000;
 
-  /// Where the tasks of a collective ran.
+  /// Place of a collective's tasks.
   struct Place {
     bool known = false;
     std::int64_t device = 0;

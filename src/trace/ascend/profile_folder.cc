@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kOutput = "ASCEND_PROFILER_OUTPUT";
 constexpr std::size_t kMaxEntries = 100'000;
 constexpr int kDeepest = 3;
-/// What describes a run is a few kilobytes.
+/// A file about a run has a few kilobytes.
 constexpr std::uintmax_t kLongestInfo = std::uintmax_t{4} << 20;
 
 /// Entries of a folder by name; empty if it cannot be read. Takes from `left`.

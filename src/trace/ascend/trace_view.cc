@@ -12,7 +12,7 @@
 namespace headrace::trace::ascend {
 namespace {
 
-/// What a row of the timeline shows.
+/// Role of a row of the timeline.
 enum class LaneRole : std::uint8_t { foreign, host, calls, tasks, collectives, parts, overlap };
 
 LaneRole role_of(const Lane& lane) noexcept {
@@ -94,7 +94,7 @@ class Adoption {
 
   std::string_view category_of(Row row) const {
     const std::string_view type = text_at(columns_, type_, row);
-    // What Headrace wrote itself has categories, and no types of tasks.
+    // Headrace's own files have categories, and no types of tasks.
     if (type.empty() && kind_of_category(columns_.category_of(row)) != EventKind::other) return {};
     switch (role(row)) {
       case LaneRole::tasks:

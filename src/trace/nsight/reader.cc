@@ -120,7 +120,7 @@ constexpr const char* kCallTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr const char* kWaitTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kRecordTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kRangeTable = "NVTX_EVENTS";
-/// Of an export those that have rows.
+/// An export has only those with rows.
 constexpr std::array<const char*, 5> kCudaTables = {kKernelTable, kCopyTable, kFillTable, kGraphTable,
                                                     kCallTable};
 /// The first two are in every export.
@@ -132,7 +132,7 @@ enum RangeType : std::int64_t { kPushPop = 59, kStartEnd = 60 };
 /// Kinds of copies from here to there are migrations of unified memory.
 constexpr std::int64_t kFirstMigration = 11;
 constexpr std::int64_t kLastMigration = 13;
-/// What stands for "no stream" in 32 bits.
+/// Code for "no stream" in 32 bits.
 constexpr std::int64_t kNoStream = 0xFFFFFFFF;
 /// A globalTid is hardware, virtual machine, process and, in its lowest 24 bits, thread.
 constexpr std::int64_t kThreadBits = 24;
@@ -161,7 +161,7 @@ struct Process : ProcessTrace {
 
   /// Numbers of its own for the names of Texts.
   std::vector<Names::Id> own;
-  /// Where an event of CUDA was recorded: correlation and stream, by what a wait for it names.
+  /// Records of CUDA events: correlation and stream, by what a wait for one names.
   std::unordered_map<std::int64_t, std::pair<std::int64_t, std::int64_t>> records;
 };
 
@@ -388,7 +388,7 @@ class Reader {
       remarks_.push_back(std::to_string(open) + " ranges of NVTX have no end in the file: they are left out");
   }
 
-  /// What the report lacks, in Nsight's own words where it says why, and what is not read of it.
+  /// Notes what the report lacks, in Nsight's own words if it says why, and what is not read.
   void remark_on_the_rest() {
     if (std::none_of(kCudaTables.begin(), kCudaTables.end(),
                      [&](const char* table) { return database_.has_table(table); })) {

@@ -24,7 +24,7 @@
 namespace headrace::trace::perfetto {
 namespace {
 
-/// What `compressed` holds, which zlib compressed as a whole; nothing if it is damaged or has more than
+/// Content of `compressed`, which zlib compressed as a whole; nothing if it is damaged or has more than
 /// `most` bytes.
 std::optional<std::string> inflated_block(std::string_view compressed, std::size_t most) {
   if (compressed.size() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
@@ -97,7 +97,7 @@ struct Track {
   std::int64_t number = 0;  ///< in the order of first use
 };
 
-/// What the annotations of an event say.
+/// Annotations of an event.
 struct Annotated {
   std::vector<std::pair<std::string, std::int64_t>> numbers;
 
@@ -116,7 +116,7 @@ struct OpenEvent {
   Annotated said;
 };
 
-/// Where `name` says "[ 12 ]" behind `word`: 12.
+/// The 12 of "[ 12 ]" behind `word` in `name`.
 std::optional<std::int64_t> bracketed(std::string_view name, std::string_view word) {
   const std::size_t at = name.find(word);
   if (at == std::string_view::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// What the packets of one writer refer to: names that were said before, clocks, defaults.
+// State that one writer's packets refer to: earlier names, clocks, defaults.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Clock {
   bool is_incremental = false;
   std::int64_t unit_ns = 1;
   std::int64_t last_ns = 0;
-  /// What has to be added for the time of the trace's own clock.
+  /// Shift to the time of the trace's own clock.
   std::int64_t offset_ns = 0;
 };
 
@@ -73,7 +73,7 @@ struct Sequence {
   NamesById categories;
   NamesById annotations;
   NamesById texts;
-  /// Of this writer; those below 64 are the machine's.
+  /// This writer's; those below 64 are the machine's.
   Clocks clocks;
   std::uint64_t default_clock = 0;  ///< 0: the trace's
   std::uint64_t default_track = 0;

@@ -58,7 +58,7 @@ class RocpdTables {
   std::map<std::int64_t, ProcessTrace> processes;
 
  private:
-  /// What an event says beside its times.
+  /// Facts of an event beside its times.
   struct Event {
     std::int64_t id = 0;
     std::int64_t stack = 0;
@@ -194,7 +194,7 @@ class RocpdTables {
         {"pid", "start", "end", "stream_id", "event_id", "src_agent_id", "dst_agent_id", "name_id", "size"});
     while (rows.next()) {
       ProcessTrace& process = process_of(rows.integer(0));
-      // Of the two ends, the one that is a GPU; between two of them, the one that receives.
+      // The end that is a GPU; between two of them, the one that receives.
       const bool to_device = devices_.contains(rows.integer(6).value_or(-1));
       const std::int64_t device = device_of(rows.integer(to_device ? 6 : 5));
       const std::string name = copy_name(text_of(strings_, rows.integer(7)));

@@ -21,7 +21,7 @@ struct PlaneName {
 /// "/host:CPU", "/device:TPU:3".
 PlaneName plane_of(std::string_view name) noexcept;
 
-/// What a line of a device's plane has. Only one line of a TPU is its work, and one what runs beside it: the
+/// Kind of a line of a device's plane. Only one line of a TPU is its work, and one what runs beside it: the
 /// others are the same time again.
 enum class LineKind : std::uint8_t { stream, operations, asynchronous, steps, repeats };
 
@@ -30,7 +30,7 @@ LineKind line_of(std::string_view name) noexcept;
 /// The number in "Stream #7(MemcpyOther)".
 std::optional<std::int64_t> stream_of(std::string_view line) noexcept;
 
-/// What an event says beside its name that tells what it is.
+/// Signs of an event's kind, beside its name.
 struct EventSigns {
   bool has_step = false;
   bool has_correlation = false;
@@ -52,13 +52,13 @@ std::optional<std::int64_t> bytes_in(std::string_view memcpy_details) noexcept;
 
 /// The number of a step.
 inline constexpr std::string_view kStepNumber = "step_num";
-/// What ties an event that asks for work to the one that does it, on another thread: type and number, of
+/// Link from an event that asks for work to the one that does it, on another thread: type and number, of
 /// both.
 inline constexpr std::string_view kProducerType = "_pt";
 inline constexpr std::string_view kProducer = "_p";
 inline constexpr std::string_view kConsumerType = "_ct";
 inline constexpr std::string_view kConsumer = "_c";
-/// Of a call of an iterator of tf.data: its own number and that of the one which asked, the dataset, calls at
+/// A call of an iterator of tf.data: its own number and that of its caller, the dataset, calls at
 /// a time, elements that are ready, and how many may be.
 inline constexpr std::string_view kIterator = "id";
 inline constexpr std::string_view kIteratorAbove = "parent_id";
@@ -69,7 +69,7 @@ inline constexpr std::string_view kCapacity = "buffer_limit";
 /// Cores that tf.data counts with.
 inline constexpr std::string_view kCores = "cpu_budget";
 
-/// Of a copy, a fill, an operation of XLA; arguments where JSON is read.
+/// A copy, a fill, an operation of XLA; arguments where JSON is read.
 inline constexpr std::string_view kCopyDetails = "memcpy_details";
 inline constexpr std::string_view kFillDetails = "memset_details";
 inline constexpr std::string_view kOperationKind = "hlo_category";

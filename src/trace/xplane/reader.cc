@@ -35,7 +35,7 @@ struct Stat {
   std::string_view text;
 };
 
-/// What all events of one kind share.
+/// Data shared by events of one kind.
 struct EventMetadata {
   std::string_view name;
   std::string_view display_name;
@@ -66,7 +66,7 @@ class Plane {
   std::vector<Stat> stats;
   std::vector<std::string_view> lines;  ///< messages
 
-  /// Of events that name no metadata: without a name.
+  /// Metadata without a name if the event names none.
   const EventMetadata& metadata_of(std::int64_t id) const noexcept {
     const auto found = metadata_.find(id);
     return found == metadata_.end() ? unknown_ : found->second;
@@ -135,7 +135,7 @@ class Plane {
   bool damaged_ = false;
 };
 
-/// Of a line, all but its events.
+/// A line without its events.
 struct LineHead {
   std::int64_t id = 0;
   std::string_view name;

@@ -10,7 +10,7 @@
 namespace headrace::trace::xplane {
 namespace {
 
-/// What a row of the timeline is.
+/// Facts of a timeline's row.
 struct LaneFacts {
   PlaneName plane;
   LineKind line = LineKind::repeats;

@@ -230,7 +230,7 @@ constexpr std::array<Quantity, 3> kQuantities = {
     {{"computing time",
       "compare its kernels with those of a fast rank (diff): frequency, temperature, a larger share of the "
       "work"},
-     // Who waits least in the collectives came last.
+     // The last rank waits least in the collectives.
      {"exposed communication",
       "it comes last to the collectives, so the others wait there: look at its computing and idle time"},
      {"idle time",

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What describes a run or a device is a few kilobytes.
+/// Files about a run or a device have a few kilobytes.
 constexpr std::uintmax_t kLongestInfo = std::uintmax_t{4} << 20;
 
 json read_json(const fs::path& path) try {

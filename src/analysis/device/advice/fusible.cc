@@ -141,7 +141,7 @@ Findings check_fusible_operators(Evidence& evidence, const Kernels& table) {
   std::vector<bool> shown(kernels.size());
   for (const Sequence& sequence : all) {
     if (findings.size() == kShown) break;
-    // The same kernels one place further on are no other finding.
+    // A sequence one place further on is not another finding.
     const auto begin = shown.begin() + static_cast<std::ptrdiff_t>(sequence.first);
     const auto end = begin + static_cast<std::ptrdiff_t>(sequence.length);
     if (std::find(begin, end, true) != end) continue;

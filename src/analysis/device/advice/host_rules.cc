@@ -162,7 +162,7 @@ Findings check_synchronisation(Evidence& evidence) {
   for (const trace::Trace& trace : evidence.traces()) {
     const trace::Columns& columns = trace.columns();
     const std::optional<Interval> span = time_of_steps(trace);
-    // What the device did is not in the file, or is on a clock of its own.
+    // The device's work is not in the file, or is on a clock of its own.
     if (!span || trace.device_rows.empty() || trace.clock_gap_ns != 0) continue;
     const std::vector<bool> waits = names_that(columns, trace::waits_for_device);
     std::vector<Interval> found;

@@ -52,7 +52,7 @@ class Evidence {
   /// `device_idle` of a trace that has work on a device, what holds its host up (held_up.h) counting as
   /// input.
   const DeviceIdle& idle(const trace::Trace& trace);
-  /// What rules found that come first, and that later ones leave out: seconds of a trace behind waits for the
+  /// Findings of earlier rules, which later ones leave out: seconds of a trace behind waits for the
   /// device, and whether late launches are named.
   std::map<const trace::Trace*, double> behind_waits;
   bool launches_are_late = false;
@@ -64,10 +64,10 @@ class Evidence {
 
   /// A table of the profiler, nullptr if no profile has it or it cannot be read; `why` says which.
   const Table* table(const std::string& name, std::string& why);
-  /// Of all profiles.
+  /// Data of all profiles.
   const trace::ascend::Communication& communication();
 
-  /// Of `profiler_metadata.json` or the database, nothing if the file does not say.
+  /// Entries of `profiler_metadata.json` or the database; nothing without them.
   const std::optional<std::map<std::string, std::string>>& environment();
 
   /// Numbers of cores of the device, if a file of the profile says.
@@ -106,9 +106,9 @@ struct Finding {
   Severity severity = Severity::none;
   std::string figures;
   std::string source;
-  /// Of the time, what a change would win; of one severity the largest is shown first.
+  /// Share of time a change would win; of one severity the largest is shown first.
   double share = 0;
-  /// Where they depend on what was found; else those of the rule.
+  /// Texts that depend on the finding; else those of the rule.
   std::string says = {};
   std::string cure = {};
 };
@@ -169,7 +169,7 @@ struct HostCall {
 /// Calls of the runtime that take memory of the device or of pinned pages, or give it back.
 std::vector<HostCall> memory_calls(const trace::Trace& trace);
 
-/// What costs much once: a call that takes a millisecond and is neither a wait, a copy nor a call for memory
+/// One-off costs: a call that takes a millisecond and is neither a wait, a copy nor a call for memory
 /// (the first launch loads the kernel's module), the capture of a graph, a compilation.
 std::vector<HostCall> one_offs(const trace::Trace& trace);
 

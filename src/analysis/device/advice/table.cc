@@ -9,7 +9,7 @@ namespace headrace::analysis::device {
 namespace {
 
 constexpr Rule kRules[] = {
-    // Of any trace.
+    // Any trace.
     {"data_loading", false, &check_data_loading, "the run is not limited by its input",
      "the loop waits for its input",
      "wrap the loader (hr.wrap) to see which operator limits it; more workers, a longer prefetch queue, "

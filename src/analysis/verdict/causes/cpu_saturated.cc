@@ -8,8 +8,8 @@
 namespace headrace::analysis {
 namespace {
 
-/// Where nothing can be simulated, whoever uses most of the cores holds the candidate up, by more than threads of libraries
-/// use, because nothing recorded names their operator.
+/// The operator that uses most of the cores holds the candidate up if nothing can be simulated, by more than threads of
+/// libraries use, because nothing recorded names their operator.
 int cpu_bottleneck(const Case& facts) {
   if (facts.interventions.gains(facts.candidate)) return facts.candidate;
   const int most_cpu = operator_with_most_cpu(facts.profile);

@@ -18,7 +18,7 @@ bool keeps_workers_from_helping(const Case& facts) {
   return simulated ? facts.more.lack_the_lock() : facts.lock.contended;
 }
 
-/// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.
+/// Advice for the costliest operator and the one that holds the lock longest: what gains more comes first.
 std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
   std::vector<int> indices{costs_most};
   if (facts.lock.longest_holder != costs_most) indices.push_back(facts.lock.longest_holder);

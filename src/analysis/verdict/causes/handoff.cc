@@ -50,7 +50,7 @@ bool pickles_objects(const profile::Handoff& handoff) {
   return handoff.pickle_cpu_s >= kSlowPickle_s * std::max(1.0, handoff.tensors / kManyTensors);
 }
 
-/// What the measured message says.
+/// Cures for the measured message.
 std::vector<Advice> cures(const Case& facts) {
   std::vector<Advice> advice;
   const std::optional<Loader>& loader = facts.loader;

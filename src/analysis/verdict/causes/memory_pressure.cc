@@ -10,7 +10,7 @@ std::optional<Finding> judge_memory_pressure(const Case& facts) {
   if (facts.candidate < 0 || !host.memory_pressure_share ||
       *host.memory_pressure_share < facts.thresholds.memory.pressure_share)
     return std::nullopt;
-  // What computes all of the time does not wait for memory.
+  // A body that always computes does not wait for memory.
   const double computes = std::max(0.0, cpu_bound_share(facts.op()));
   if (computes >= kMostlyComputes && host.swapped_in_bytes.value_or(0) <= 0) return std::nullopt;
   Finding finding;

@@ -9,13 +9,13 @@
 namespace headrace::analysis {
 namespace {
 
-/// Where a hand-off costs as much as overlapping could save, no number means no advice.
+/// No number means no advice if a hand-off costs as much as overlapping could save.
 void drop_unpredicted(std::vector<Advice>& advice) {
   std::erase_if(advice, [](const Advice& each) { return !each.predicted_step_s; });
 }
 
-/// Where pickling the objects around a batch's tensors would cost more than workers save: workers that pass
-/// plain batches, if those gain.
+/// Workers that pass plain batches, if those gain, where pickling the objects around a batch's tensors would
+/// cost more than workers save.
 std::vector<Advice> with_plain_batches(const Case& facts) {
   constexpr double kLight_s = 1e-3;
   const std::optional<profile::HandoffEstimate>& sampled = facts.profile.handoff_estimate;
@@ -49,7 +49,7 @@ Advice with_workers(const Case& facts, const profile::Parameter& parameter, doub
   Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
   advice.parameter = parameter.parameter;
   advice.from = static_cast<std::int64_t>(parameter.value);
-  // Where 1 means the loop, too, its user wrote that.
+  // The user's own value: 1 may mean the loop, too.
   const profile::LoaderParameter* written = parameter_of(facts.profile, profile::Quantity::workers);
   if (written != nullptr && written->name == parameter.parameter) advice.from = written->value;
   advice.to = workers;

@@ -1,4 +1,4 @@
-// What most causes need to say it.
+// Sentences that most causes need.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline Advice in_words(std::string text) {
   return advice;
 }
 
-/// What was simulated without the operator.
+/// Adds the simulation without the operator.
 inline void add_absence(const Case& facts, int op, Evidence& evidence) {
   if (!facts.interventions.gains(op)) return;
   const double step_s = facts.interventions.without_s[static_cast<std::size_t>(op)];
@@ -31,7 +31,7 @@ inline void add_absence(const Case& facts, int op, Evidence& evidence) {
   evidence.figures["step_without_s"] = step_s;
 }
 
-/// What was simulated with more workers of the candidate, and with what they lack beside them.
+/// Adds simulations with more workers of the candidate, and with what they lack beside them.
 inline void add_more_workers(const Case& facts, const char* with, double with_s, Evidence& evidence) {
   if (!facts.more.known()) return;
   evidence.says += "; simulated with " + std::to_string(MoreWorkers::kTimes) +

@@ -34,7 +34,7 @@ Reads reads_of(const profile::OperatorProfile& op) {
 constexpr std::string_view kOfNetworks[] = {"nfs",    "nfs4",  "cifs", "smb3", "ceph",     "lustre", "gpfs",
                                             "beegfs", "pvfs2", "9p",   "afs",  "virtiofs", "ocfs2",  "gfs2"};
 
-/// Where the files are, if that is worth a word.
+/// Place of the files, if it is worth a word.
 std::string place_of(const profile::OperatorProfile& op) {
   const std::string type = op.file_system.value_or("");
   if (type == "fuse") return "a file system in user space (fuse)";
