@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 read -ra python_folders <<<"$PY_DIRS"
 echo "clang-format: $# files"  # not their names
 .venv/bin/clang-format --dry-run -Werror "$@"
+# A comment begins with its subject.
+! grep -rnE '//+<? *(What|Of|Where|Who|Which|The same) ' include src python/bindings || exit 1
 set -x
 .venv/bin/ruff check "${python_folders[@]}"
 .venv/bin/ruff format --check "${python_folders[@]}"
