@@ -52,8 +52,7 @@ class Part:
     def text(self, width: int) -> list[str]:
         """The heading, and the rows in the columns that fit into the width."""
         lines = [self.heading]
-        more = len(self.table) - self.most
-        rest = [f"  and {more:,} more"] if more > 0 else []
+        rest = [f"  and {more:,} more"] if (more := len(self.table) - self.most) > 0 else []
         if self.lines:
             return [*lines, *(part for line in self.lines for part in wrapped(plain(line), width)), *rest]
         titles = self.titles()
