@@ -479,11 +479,12 @@ def test_too_little_time_for_a_search(scripts: Any) -> None:
     script = scripts.write(
         """
         import time, headrace as hr
-        for b in hr.source(range(10**5)).map(lambda i: time.sleep(.1), name="slow").batch(1):
+        for b in hr.source(range(10**5)).map(lambda i: time.sleep(.25), name="slow").batch(1):
             pass
         """
     )
-    command = [sys.executable, "-m", "headrace", "tune", "--steps", "20", "--budget", "4s", script]
+    # A trial of 12 steps takes 3 s at least, a sixth of the time has room for 7; its start may take 3 s.
+    command = [sys.executable, "-m", "headrace", "tune", "--steps", "12", "--budget", "12s", script]
     outcome = scripts.finish(scripts.start(command))
     assert outcome.status == 1
     assert outcome.out == b""
