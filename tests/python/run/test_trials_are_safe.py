@@ -488,5 +488,4 @@ def test_too_little_time_for_a_search(scripts: Any) -> None:
     outcome = scripts.finish(scripts.start(command))
     assert outcome.status == 1
     assert outcome.out == b""
-    said = outcome.err.splitlines()[-1]
-    assert "a search needs about 6 of them: --budget " in said
+    assert "a search needs about 6 of them: --budget " in outcome.err.splitlines()[-1]
