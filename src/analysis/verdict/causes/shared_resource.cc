@@ -12,7 +12,7 @@ std::optional<Finding> judge_shared_resource(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   // A worker that joins threads of its own, which compute meanwhile, acquires a lock too, but none that the workers share.
   const WorkerProcesses processes = worker_processes(facts.profile);
-  if (processes.cpu_s - processes.in_workers_s >= waits * op.busy_s) return std::nullopt;
+  if (processes.cpu_s - processes.in_workers_s >= kMostOf * waits * op.busy_s) return std::nullopt;
   Finding finding;
   finding.headline = op.name + "'s workers queue for one lock";
   finding.evidence =
