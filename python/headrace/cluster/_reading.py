@@ -52,12 +52,7 @@ def read_all(
     ``progress`` is called with those that are done and all of them.
     """
     kept = Cache(Path(cache) if cache is not None else default_cache(os.fspath(path)))
-    # Another call may have kept it under the name that it had below another folder.
-    summaries = {
-        files.path: {**summary, "name": files.name}
-        for files in found
-        if (summary := kept.read(files)) is not None
-    }
+    summaries = {files.path: summary for files in found if (summary := kept.read(files)) is not None}
     errors: list[tuple[str, str]] = []
 
     def done(files: Files, summary: dict[str, Any]) -> None:
@@ -228,7 +223,8 @@ class Cache:
         except FormatError:
             return None
         head, _, body = content.partition(b"\n")
-        return json.loads(body) if head == _head(files, body) else None
+        # Another call may have kept it under the name that it had below another folder.
+        return {**json.loads(body), "name": files.name} if head == _head(files, body) else None
 
     def write(self, files: Files, summary: dict[str, Any]) -> None:
         if self._folder is None or files.running:

@@ -21,7 +21,7 @@ from headrace.traces.table_text import figure, shortened, title
 WORST = 10
 _MAX_ROWS = 200
 _MAX_ERRORS = 10
-#: Characters of a name in a text.
+#: Characters of a name in a text; that of the last column may take the room that is left.
 _LONGEST = 24
 #: Units of columns that `figure` writes.
 _UNITS = ("_s", "_gbps", "bytes", "speedup")
@@ -57,7 +57,9 @@ class Part:
             return [*lines, *(part for line in self.lines for part in wrapped(plain(line), width)), *rest]
         titles = self.titles()
         rows = [[one.removeprefix("#") for one in titles], *self.cells(self.most)]
-        rows = [[shortened(cell, _LONGEST) for cell in row] for row in rows]
+        rows = [[*(shortened(cell, _LONGEST) for cell in row[:-1]), row[-1]] for row in rows]
+        room = width - 2 - sum(2 + max(map(len, cells)) for cells in [*zip(*rows, strict=True)][:-1])
+        rows = [[*row[:-1], shortened(row[-1], max(room, _LONGEST))] for row in rows]
         sizes = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         shown = [i for i in range(len(sizes)) if sum(sizes[: i + 1]) + 2 * (i + 1) <= width]
         for row in rows:
