@@ -18,7 +18,7 @@ STAMPS := .venv/.stamps
 # What the native module is made of; Python files are read from where they lie.
 NATIVE := CMakeLists.txt tools/native_files.py python/CMakeLists.txt python/bindings/exports.map $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
-PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
+PACKAGE := $(shell find python/headrace python/headrace_pytest -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PY_DIRS := python tests tools benchmarks samples
 # Runs a stage and keeps how long it took, for `make times`.

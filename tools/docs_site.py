@@ -40,7 +40,7 @@ NAMES = [
 ]
 MODULES = [
     *["headrace.watch.tensors.watching", "headrace.export", "headrace.results.timeline", "headrace.job"],
-    "headrace.show.pytest_plugin",
+    "headrace_pytest",
 ]
 
 LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")

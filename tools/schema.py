@@ -123,7 +123,7 @@ def schema() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"report-v{VERSION}.json",
         "title": "A report of Headrace",
-        "description": "What `headrace report --format json` prints. docs/schema.md says how it may change.",
+        "description": "`headrace report --format json` prints it. docs/reference.md says how it may change.",
         "type": "object",
         "required": ["version", "loader", "rank", "profile", "diagnosis", "steps"],
         "properties": {

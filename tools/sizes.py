@@ -20,7 +20,7 @@ from check_floors import imports_of
 ROOT = Path(__file__).resolve().parent.parent
 CODE = {".h", ".cc", ".py", ".pyi", ".js", ".css", ".html", ".j2", ".sh"}
 CXX = ("include/headrace", "src")
-PRODUCT = (*CXX, "python/bindings", "python/headrace")
+PRODUCT = (*CXX, "python/bindings", "python/headrace", "python/headrace_pytest")
 #: Written at build by native_files.py.
 BUILT = (
     "headrace/_core.pyi",

@@ -16,12 +16,19 @@ from headrace.watch import batches  # noqa: F401 - its rules are in the table on
 from headrace.watch.rules import RULES
 from headrace.watch.tensors import rules  # noqa: F401
 
-DOCS = {"docs/watch.md": ("fields", "epochs", "loop"), "docs/watch_tensors.md": ("tensors",)}
+PAGE = ROOT / "docs/watch.md"
+#: By table of the page: what its rules need.
+TABLES = (("fields", "epochs", "loop"), ("tensors",))
 KINDS = ROOT / "python/headrace/results/findings.py"
 TABLE = re.compile(r"(?<=\| kind \| what it is \| silent on \|\n\|---\|---\|---\|\n)(?:\|.*\n)*")
 
 
-def with_table(page: str, needs: tuple[str, ...]) -> str:
+def with_tables(page: str) -> str:
+    needs = iter(TABLES)
+    return TABLE.sub(lambda _: "".join(rows_of(next(needs))), page)
+
+
+def rows_of(needs: tuple[str, ...]) -> list[str]:
     rows = []
     for one in RULES.values():
         if one.needs in needs:
@@ -29,7 +36,7 @@ def with_table(page: str, needs: tuple[str, ...]) -> str:
             what, _, silent = inspect.cleandoc(one.holds.__doc__ or "").partition("\n\n")
             texts = (" ".join(text.split()).rstrip(".") for text in (what, silent))
             rows.append(f"| `{one.kind}` | {' | '.join(texts)} |\n")
-    return TABLE.sub(lambda _: "".join(rows), page)
+    return rows
 
 
 def with_kinds(module: str) -> str:
@@ -41,6 +48,5 @@ def with_kinds(module: str) -> str:
 
 
 if __name__ == "__main__":
-    pages = {ROOT / name: needs for name, needs in DOCS.items()}
-    wanted = {path: with_table(path.read_text("utf-8"), pages[path]) for path in pages}
-    sys.exit(write_or_check({**wanted, KINDS: with_kinds(KINDS.read_text("utf-8"))}))
+    written = {PAGE: with_tables(PAGE.read_text("utf-8")), KINDS: with_kinds(KINDS.read_text("utf-8"))}
+    sys.exit(write_or_check(written))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.results import timeline
     from headrace.results.runs_table import runs
     from headrace.results.timeline import trace_handler
+    from headrace.show.loading import load
     from headrace.traces.dumps import check_dump
     from headrace.traces.memory import MemorySnapshot
     from headrace.traces.table import Table
@@ -76,6 +77,7 @@ __all__ = [
     "export",
     "generator",
     "get_next",
+    "load",
     "native_body",
     "open_device",
     "operator",
@@ -112,6 +114,7 @@ _LATER = {
     "compare": "headrace.predict.comparison",
     "generator": "headrace.pipeline",
     "get_next": "headrace.record.get_next",
+    "load": "headrace.show.loading",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "params": "headrace.record.params",

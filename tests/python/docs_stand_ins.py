@@ -50,11 +50,13 @@ from torch.utils.data import DataLoader
 #: By page, after COMMON.
 MORE = {
     "README.md": TORCH + "my_loader = DataLoader(dataset, batch_size=4)\nstack = np.stack\n",
-    "docs/compare.md": 'before, after = "runs/a", "runs/b"\n',
+    "docs/tune.md": 'before, after = "runs/a", "runs/b"\n',
     "docs/device_traces.md": "import pyarrow\n",
     "docs/integrations.md": "import prometheus_client\nregistry = prometheus_client.CollectorRegistry()\n",
-    "docs/loaders/own_code.md": """
+    "docs/own_code.md": """
 import asyncio
+import types
+
 rng = np.random.default_rng(0)
 data, length, batch_size = np.arange(1000), 8, 4
 
@@ -66,11 +68,6 @@ async def produce(batches):
     for _ in range(10):
         await batches.put(1)
     await batches.put(None)
-""",
-    "docs/loaders/torchdata.md": "from torchdata.nodes import *\n",
-    "docs/pytorch.md": TORCH,
-    "docs/rollouts.md": """
-import types
 
 class GRPOTrainer:
     def _prepare_inputs(self, inputs):
@@ -86,6 +83,8 @@ envs = types.SimpleNamespace(step=train_step)
 buffer = types.SimpleNamespace(sample=train_step)
 collector = [1, 2, 3]
 """,
+    "docs/loaders.md": "from torchdata.nodes import *\n",
+    "docs/pytorch.md": TORCH,
     "docs/spdl.md": "from spdl.pipeline import PipelineBuilder\ncollate = np.stack\n",
     "docs/steps.md": TORCH
     + """
@@ -108,9 +107,9 @@ NEEDS = {
     "README.md": ["torch"],
     "docs/device_traces.md": ["pandas", "pyarrow"],
     "docs/integrations.md": ["prometheus_client"],
-    "docs/loaders/torchdata.md": ["torchdata.nodes"],
+    "docs/loaders.md": ["torchdata.nodes"],
     "docs/pytorch.md": ["torch"],
-    "docs/schema.md": ["jsonschema"],
+    "docs/reference.md": ["jsonschema"],
     "docs/spdl.md": ["spdl.pipeline"],
     "docs/steps.md": ["torch"],
     "docs/watch.md": ["torch"],

@@ -143,7 +143,8 @@ print(profile.operators[0].items, followed.puts, followed.capacity, profile.sett
 
 
 def test_another_package_has_an_entry_point(execute: Any, tmp_path: Path) -> None:
-    example = (Path(__file__).parents[2] / "docs/loaders/writing.md").read_text().split("```python\n")[1]
+    page = (Path(__file__).parents[2] / "docs/loaders.md").read_text()
+    example = page.split("## A loader of your own library")[1].split("```python\n")[1]
     (tmp_path / "belts.py").write_text(BELTS)
     (tmp_path / "headrace_belts.py").write_text(example.split("```")[0])
     entry = tmp_path / "headrace_belts-1.0.dist-info"

@@ -42,7 +42,7 @@ def test_a_loader_that_got_slower_fails_the_sample(project: Path) -> None:
     failed = run_pytest(project)
     assert failed.returncode == 1
     assert "2 failed" in failed.stdout
-    assert re.search(r"waited \d\d\.\d% of the time, .* not ready, at most 25\.0% allowed", failed.stdout)
+    assert re.search(r"waited \d\d\.\d% of the time, .* not ready \(at most 25\.0% allowed\)", failed.stdout)
     assert re.search(r"a step takes [2-9]\.?\d* times that of loader_baseline\.json", failed.stdout)
     assert "decode" in failed.stdout
 
@@ -83,6 +83,80 @@ def test_what_is_checked(tmp_path: Path) -> None:
     assert "2 failed, 2 passed" in done.stdout, done.stdout
     assert "no complete step was recorded" in done.stdout
     assert re.search(r"slow: a step took 0\.00\d+ s, at most 0\.001 s allowed", done.stdout)
+
+
+def test_marked_tests_and_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            """
+            import time
+            import headrace, pytest
+
+            def loop(seconds):
+                for _ in headrace.wrap((time.sleep(seconds) or one for one in range(50)), name="mine"):
+                    pass
+
+            @pytest.mark.headrace(max_wait=0.2)
+            def test_waits():
+                loop(0.002)
+
+            @pytest.mark.headrace(max_step_s=10)
+            def test_quick_enough():
+                loop(0)
+
+            @pytest.mark.headrace(max_wait=0.2)
+            def test_no_loop():
+                pass
+
+            @pytest.mark.headrace(max_wait=0.2)
+            def test_fails_by_itself():
+                loop(0)
+                assert False, "its own failure"
+
+            def test_without_a_mark():
+                loop(0.002)
+            """
+        )
+    )
+    done = run_pytest(tmp_path, "--strict-markers")
+    assert "3 failed, 2 passed" in done.stdout, done.stdout
+    assert re.search(r"mine: waited \d\d\.\d% of the time, .* \(at most 20\.0% allowed\)", done.stdout)
+    assert "no loop over a DataLoader or a wrapped loader was recorded" in done.stdout
+    assert "its own failure" in done.stdout
+    flagged = run_pytest(tmp_path, "--headrace", "-k", "without_a_mark")
+    assert flagged.returncode == 0
+    assert re.search(r"test_it.py::test_without_a_mark: mine: .*INPUT-BOUND", flagged.stdout, re.IGNORECASE)
+
+
+def test_data_loaders_of_a_marked_test_need_no_wrap(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            """
+            import time
+            import pytest
+            from torch.utils.data import DataLoader
+
+            class Slow:
+                def __len__(self):
+                    return 60
+                def __getitem__(self, index):
+                    time.sleep(0.002)
+                    return index
+
+            @pytest.mark.headrace(max_wait=0.05)
+            def test_waits():
+                for _ in DataLoader(Slow(), batch_size=2):
+                    pass
+
+            def test_records_nothing():
+                assert type(iter(DataLoader(Slow()))).__module__.startswith("torch.")
+            """
+        )
+    )
+    done = run_pytest(tmp_path)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert re.search(r"Slow.*: waited \d\d\.\d% of the time", done.stdout)
 
 
 # --- the action ---

@@ -1,4 +1,4 @@
-"""docs/schema/report-v1.json: real reports are as it says, and it allows what docs/schema.md allows."""
+"""docs/schema/report-v1.json: real reports are as it says, and it allows what docs/reference.md allows."""
 
 from __future__ import annotations
 

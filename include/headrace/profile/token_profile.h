@@ -66,7 +66,7 @@ struct TokenProfile {
 };
 
 constexpr About about(Of<TokenProfile>) {
-  return {"Tokens", "Batches of language data: what is in them, from some of them (docs/tokens.md)."};
+  return {"Tokens", "Batches of language data: what is in them, from some of them (docs/watch.md)."};
 }
 template <class Visit>
 constexpr void figures_of(Of<TokenProfile>, Visit&& figure) {

@@ -32,7 +32,7 @@ class TbbPointers {
 
 /// Any number of threads on either side, first in, first out. Allocates each item, and a put may throw
 /// std::bad_alloc: the item is then where it was, and the queue, as oneTBB's is, to be given up.
-/// Slower than MpmcRing, and the more so the more threads there are (docs/developers/benchmarks_queues.md has the
+/// Slower than MpmcRing, and the more so the more threads there are (docs/developers/benchmarks_runtime.md has the
 /// figures).
 ///
 /// oneTBB's own waiting is not used: it has neither deadlines nor an end.

@@ -4,7 +4,7 @@
     print(fleet)                                # hours lost, by cause, and the ten jobs that lose most
     fleet.jobs.to_pandas()
 
-Each job is reduced to a summary of about 1 kB where the executor runs. How to read it: docs/fleet.md.
+Each job is reduced to a summary of about 1 kB where the executor runs. How to read it: docs/cluster.md.
 """
 
 from __future__ import annotations

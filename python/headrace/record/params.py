@@ -15,7 +15,7 @@ _given: dict[str, object] = {}
 def params(**parameters: object) -> None:
     """Keep what this run is set to, beside its recording: ``hr.params(lr=0.1, model="resnet50")``.
 
-    `runs` and ``headrace runs`` show it. Numbers, short words and paths are kept as texts, of everything else
+    `runs` and ``headrace ls`` show it. Numbers, short words and paths are kept as texts, of everything else
     only the name. May be called several times, also before a loader is recorded; the last value counts. With
     HEADRACE=0 it does nothing. Never raises.
     """

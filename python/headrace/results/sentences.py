@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from headrace.common.plain import plain
+from headrace.results.report import Report
 from headrace.traces.table_text import seconds
 
 if TYPE_CHECKING:
     from headrace.results.figures import Profile
     from headrace.results.live_ranks import LoopLive
-    from headrace.results.report import Report
+    from headrace.traces.trace import Trace
 
 
 def verdict(report: Report) -> str:
@@ -52,6 +54,16 @@ def faults(report: Report) -> list[str]:
 def live_lines(live: LoopLive | None) -> list[str]:
     """The exposed wait of the slowest rank, then stragglers and ranks that are stalled, silent or gone."""
     return [] if live is None else [line for line in (live.headline, *live.alerts) if line]
+
+
+def input_of(trace: Trace) -> str:
+    """The verdict on the input that a device's trace shows, with the first change; "" where there is none."""
+    report = Report.of_trace(trace)
+    if report is None or report.diagnosis.kind == "undetermined":
+        return ""
+    lines = [f"the input, {plain(report.loader)}: {report.diagnosis}"]
+    lines += [f"  {line}" for line in advice(report)[:1]]
+    return "\n".join([*lines, f"  the whole report: headrace report {shlex.quote(trace.files[0])}"])
 
 
 def one_line(report: Report, live: LoopLive | None = None) -> str:

@@ -23,7 +23,7 @@ from headrace.watch.watching import WATCH
 
 
 def _keep_parameters(folder: RunFolder, program: Sequence[str]) -> None:
-    """The options of the script, beside its recording, for `headrace runs`."""
+    """The options of the script, beside its recording, for `headrace ls`."""
     from headrace.results import script_parameters
 
     arguments = list(program[2:] if program[0] == "-m" else program[1:])

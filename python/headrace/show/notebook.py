@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from headrace import _core
 from headrace.common.handlers import start_without_signals
-from headrace.export._recorded import reports_in
-from headrace.record.session import enabled, session
+from headrace.record.session import enabled
 from headrace.results.live_ranks import LiveRanks, local_segments
 from headrace.results.report import Report
 from headrace.results.sentences import one_line
+from headrace.show.in_process import recorded_loops, waited_s
 
 #: Between two updates of the line that is shown while the cell runs.
 _EVERY_S = 2.0
@@ -45,54 +41,25 @@ def run_cell(shell: Any, line: str, cell: str) -> Report | None:
     if not enabled():
         shell.run_cell(cell)
         return None
-    with _folder(line.strip()) as run, session(run), _DataLoaders(), _News(shell) as news:
+    with recorded_loops(line.strip()) as reports_so_far, _News(shell, reports_so_far):
         result = shell.run_cell(cell)
-        reports = [report for report in news.reports() if report.profile.sink.steps > 0]
+        reports = reports_so_far()
     if not reports:
         if result.success:
             print("headrace: no loop over a DataLoader or a wrapped loader began in this cell")
         return None
-    longest = max(reports, key=_waited_s)
+    longest = max(reports, key=waited_s)
     others = [report.loader for report in reports if report is not longest]
     if others:
         print(f"headrace: other loaders of this cell: {', '.join(others)}")
     return longest
 
 
-@contextmanager
-def _folder(named: str) -> Iterator[str]:
-    """The run folder; one without a name is gone after the cell."""
-    if named:
-        yield named
-        return
-    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
-        yield folder
-
-
-class _DataLoaders:
-    """Inside the block every DataLoader is recorded, if PyTorch is there."""
-
-    def __enter__(self) -> None:
-        self._mine = False
-        if "torch.utils.data" in sys.modules:
-            from headrace.loaders.torch_dataloader import loaders, record_every_loader
-
-            self._mine = not loaders.records_all()
-            record_every_loader()
-
-    def __exit__(self, *_: object) -> None:
-        if self._mine:
-            from headrace.loaders.torch_dataloader import loaders
-
-            loaders.record_only_wrapped()
-
-
 class _News:
     """A line below the cell, until it has ended. In a terminal there is none."""
 
-    def __init__(self, shell: Any) -> None:
-        current = _core.current_session()
-        self._segment = current.live_path if current is not None else ""
+    def __init__(self, shell: Any, reports: Callable[[], list[Report]]) -> None:
+        self._reports = reports
         self._shows = hasattr(shell, "kernel")
         self._end = threading.Event()
         self._shown: Any = None
@@ -112,16 +79,12 @@ class _News:
             self._thread.join()
             self._shown.update(_line(""))
 
-    def reports(self) -> list[Report]:
-        """Reports of all loaders so far."""
-        return reports_in(self._segment) if self._segment else []
-
     def _run(self) -> None:
         live = LiveRanks(local_segments)
         while not self._end.wait(_EVERY_S):
-            reports = self.reports()
+            reports = self._reports()
             if reports:
-                longest = max(reports, key=_waited_s)
+                longest = max(reports, key=waited_s)
                 self._shown.update(
                     _line(f"{longest.loader}: {one_line(longest, live.of_loader(longest.loader))}")
                 )
@@ -133,8 +96,3 @@ def _line(text: str) -> Any:
     from IPython.display import HTML
 
     return HTML(f"<small>{escape(text)}</small>")
-
-
-def _waited_s(report: Report) -> float:
-    wait = report.profile.sink.getnext_wait
-    return wait.mean_s * wait.count

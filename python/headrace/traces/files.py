@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -293,6 +294,26 @@ class Loader:
             return traces
         self.found = self.found.without(merged)
         return self._again().load()
+
+    def load_watched(self, progress: Callable[[int, int], object]) -> _core.TraceSet:
+        """`load` in a thread that Ctrl-C does not wait for; ``progress`` gets the bytes so far and in all."""
+        found: list[_core.TraceSet] = []
+        failed: list[BaseException] = []
+
+        def read() -> None:
+            try:
+                found.append(self.load())
+            except BaseException as error:
+                failed.append(error)
+
+        reader = threading.Thread(target=read, name="headrace-reader", daemon=True)
+        reader.start()
+        while reader.is_alive():
+            reader.join(0.1)
+            progress(*self.progress)
+        if failed:
+            raise failed[0]
+        return found[0]
 
     def _load_local(self) -> _core.TraceSet:
         """Files that are no traces, in a folder that was searched, are left out with a note."""

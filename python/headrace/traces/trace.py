@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -46,7 +46,13 @@ class Trace(TraceTables):
         self._summary = ""
 
     @classmethod
-    def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
+    def load(
+        cls,
+        path: _trace_files.Paths,
+        *,
+        arguments: Mapping[str, str] | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Trace:
         """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool, profiles of
         Ascend NPUs (``*_ascend_pt``, ``*_ascend_ms``, a folder with several of them, or their databases), of
         XLA, of rocprofv3, of Nsight Systems as SQLite, or Perfetto's own format.
@@ -54,16 +60,13 @@ class Trace(TraceTables):
         ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. From a folder, one
         trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are skipped.
         ``arguments``: more keys of the events' ``args`` to keep: ``"integer"``, ``"number"`` or ``"text"``.
+        ``progress`` is called ten times a second with the bytes that are read and all of them (0: unknown).
 
         A file that ends too early is read up to its cut; unreadable events are skipped: see `notes`.
         Raises FormatError for a file that is not a trace, UsageError if two files are of the same rank.
         """
-        return cls.of_loader(_trace_files.loader(_trace_files.expand(path), path, arguments))
-
-    @classmethod
-    def of_loader(cls, loader: _trace_files.Loader) -> Trace:
-        """The traces of a loader, whose progress another thread may read."""
-        traces = loader.load()
+        loader = _trace_files.loader(_trace_files.expand(path), path, arguments)
+        traces = loader.load() if progress is None else loader.load_watched(progress)
         _refuse_twice(traces)
         loaded = cls(traces, loader.found.profiles)
         loaded._chosen = loader.found.notes

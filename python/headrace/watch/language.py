@@ -1,4 +1,4 @@
-"""The tokens of language data: what is in a batch, from some of them (docs/tokens.md).
+"""The tokens of language data: what is in a batch, from some of them (docs/watch.md).
 
 Looked into are batches that lie in this process' memory: nothing waits for a device, and nothing of the
 program's runs. Which ones depends on the number of the batch alone, so the ranks of a run look into the same.

@@ -1,5 +1,5 @@
 // The figures of Holistic Trace Analysis on public traces, where our definitions agree with it, and the
-// documented difference where they do not (docs/hta.md).
+// documented difference where they do not (docs/device_traces.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>

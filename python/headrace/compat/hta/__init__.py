@@ -5,7 +5,7 @@
     analyzer.get_temporal_breakdown(visualize=False)
 
 Method names, arguments, data frames and figures are those of that version, its quirks included: they are
-listed in docs/hta.md; `headrace.Trace` has the corrected definitions. Needs pandas. No
+listed in docs/device_traces.md; `headrace.Trace` has the corrected definitions. Needs pandas. No
 pictures are drawn: the frames have pandas' own.
 """
 

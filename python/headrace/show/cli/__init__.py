@@ -57,6 +57,11 @@ class _Group(click.Group):
             _leave(error)
         sys.exit(result if isinstance(result, int) else 0)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{one.name:<8}", says) for one, says in commands.items()])
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -89,18 +94,35 @@ def main(debug: bool) -> None:
     """Names the operator of an input pipeline that keeps an accelerator waiting, and what to change."""
 
 
-main.add_command(demo)
-main.add_command(run)
-main.add_command(env)
-main.add_command(report)
-main.add_command(runs)
-main.add_command(check)
-main.add_command(compare)
-main.add_command(cluster)
-main.add_command(fleet)
-main.add_command(mcp)
-main.add_command(timeline)
-main.add_command(top)
-main.add_command(trace)
-main.add_command(tune)
-main.add_command(view)
+#: The commands, as `--help` shows them: by what they are for, with a line each.
+_GROUPS = {
+    "Record": {
+        run: "Run an unchanged script and report on its loader.",
+        demo: "Find and remove the bottleneck of a built-in pipeline.",
+        tune: "Find faster loader parameters for an unchanged script.",
+    },
+    "Read": {
+        report: "Print the report of a run, job, trace or snapshot.",
+        view: "Show runs in a browser, live.",
+        top: "Watch a run in the terminal.",
+        compare: "Say what differs between two runs, and what it costs.",
+        runs: "List the runs below a folder.",
+    },
+    "Device": {
+        trace: "Say what the device did, from a profiler's traces.",
+        timeline: "Merge a run and device traces for Perfetto.",
+    },
+    "Many": {
+        cluster: "Say which rank of a job is slow, and why.",
+        fleet: "Say what many jobs lose to their input.",
+    },
+    "Automate": {
+        check: "Fail if a run waits too much, is slower or faulty.",
+        mcp: "Answer an assistant's questions about runs.",
+        env: "Print the environment that records Python programs.",
+    },
+}
+for _commands in _GROUPS.values():
+    for _command in _commands:
+        main.add_command(_command)
+main.add_command(runs, "runs")  # its name in 0.1

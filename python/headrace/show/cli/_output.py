@@ -30,14 +30,18 @@ def table_width(output: str | None) -> int:
 
 
 @contextlib.contextmanager
-def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Called with how many of how many were read, it shows that on a terminal; None: there is none."""
+def reading(what: str, unit: str = "") -> Iterator[Callable[[int, int], None] | None]:
+    """Called with how many of how many were read, it shows that on a terminal; None: there is none.
+
+    unit: "MB" of bytes.
+    """
     if not sys.stderr.isatty():
         yield None
         return
 
     def show(done: int, of: int) -> None:
-        click.echo(f"\rreading {what}: {done:,} of {of:,}", nl=False, err=True)
+        done, of = (one // 1_000_000 if unit else one for one in (done, of))
+        click.echo(f"\r\033[Kreading {what}: {done:,} of {of:,} {unit}", nl=False, err=True)
 
     yield show
     click.echo("\r\033[K", nl=False, err=True)

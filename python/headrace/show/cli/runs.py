@@ -1,21 +1,22 @@
-"""``headrace runs FOLDER``: the runs of a folder beside each other."""
+"""``headrace ls FOLDER``: the runs of a folder beside each other."""
 
 from __future__ import annotations
 
 import click
 
 from headrace.errors import UsageError
-from headrace.show.cli._output import table_width
+from headrace.show.cli._output import table_width, write
 
 
-@click.command()
+@click.command("ls")
 @click.argument("folder", type=click.Path(), default="headrace-runs")
 @click.option("--sort", metavar="COLUMN", help="Order by a column; -COLUMN: the largest first.")
 @click.option("--where", multiple=True, metavar="NAME=VALUE", help="Only runs with that; may be repeated.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True
+    "--format", "format_", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True
 )
-def runs(folder: str, sort: str | None, where: tuple[str, ...], form: str) -> None:
+@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+def runs(folder: str, sort: str | None, where: tuple[str, ...], format_: str, output: str | None) -> None:
     """List the runs at any depth below FOLDER, and say which parameter their step depends on.
 
     A parameter of a loader or script is the column p.NAME; --sort and --where take it without "p.".
@@ -24,12 +25,13 @@ def runs(folder: str, sort: str | None, where: tuple[str, ...], form: str) -> No
 
     found = runs_of(folder)
     table = found.only(dict(_split(one) for one in where)).sorted_by(sort).table()
-    if form == "csv":
-        click.echo(table.to_csv(), nl=False)
-    elif form == "json":
-        click.echo(table.to_json(1))
+    if format_ == "csv":
+        text = table.to_csv()
+    elif format_ == "json":
+        text = table.to_json(1) + "\n"
     else:
-        click.echo(table.to_text(width=table_width(None), max_rows=None))
+        text = table.to_text(width=table_width(output), max_rows=None) + "\n"
+    write(text, output)
 
 
 def _split(text: str) -> tuple[str, str]:

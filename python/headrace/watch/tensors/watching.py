@@ -36,7 +36,7 @@ def watch(
     every: look at the loss and the gradients in every n-th update. on_hit: "say" logs one line for each new
     finding; "raise" raises WatchError for a fault, out of ``backward()`` or ``optimizer.step()`` before it
     updates; a function is called with each new Finding. NaN and Inf are found in their own step, anything
-    else within two seconds. conditions: parameters by condition (docs/watch_tensors.md);
+    else within two seconds. conditions: parameters by condition (docs/watch.md);
     ``{"detached": False}`` turns one off.
 
     Losses, gradients, weights, random states and saved models stay what they are; the models get no hooks. It
