@@ -26,7 +26,7 @@ ROOT_PAGES = [path.name for path in sorted(ROOT.glob("*.md"))]
 #: Each has its own test: test_pipeline_page.py runs both halves as one script.
 TESTED_ELSEWHERE = {"docs/pipeline.md", "docs/pipeline_bodies.md"}
 
-FENCE = re.compile(r"(<!-- not run: .+ -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"(<!-- not run: [^\n]+ -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADRACE = [sys.executable, "-m", "headrace"]
 #: Commands that end by themselves, in seconds. Of the others, the options are parsed.
 RUN = ("run", "report", "compare", "check", "timeline", "cluster", "trace")
