@@ -24,6 +24,7 @@ if(NOT HEADRACE_FETCH_DEPENDENCIES STREQUAL "ALL")
     pkg_check_modules(isal ${headrace_required} IMPORTED_TARGET libisal)
   endif()
   find_package(SQLite3 3.36 ${headrace_required})  # databases of Ascend profilers
+  find_package(Boost 1.74 ${headrace_required})    # headers only: Boost.Lockfree
 endif()
 if(HEADRACE_FETCH_DEPENDENCIES STREQUAL "OFF")
   return()
@@ -46,6 +47,8 @@ set(fmt_archive https://github.com/fmtlib/fmt/archive/refs/tags/9.1.0.tar.gz
   5dea48d1fcddc3ec571ce2058e13910a0d4a6bab4cc09a809d8b1dd1c88ae6f2)
 set(isal_archive https://github.com/intel/isa-l/archive/refs/tags/v2.30.0.tar.gz
   bcf592c04fdfa19e723d2adf53d3e0f4efd5b956bb618fed54a1108d76a6eb56)
+set(boost_archive https://archives.boost.io/release/1.74.0/source/boost_1_74_0.tar.bz2
+  83bfc1507731a0906e387fc28b7ef5417d591429e51e788417fe9ff025e116b1)
 set(sqlite3_archive https://www.sqlite.org/2022/sqlite-amalgamation-3400100.zip
   49112cc7328392aa4e3e5dae0b2f6736d0153430143d21f69327788ff4efe734)
 
@@ -84,7 +87,13 @@ headrace_fetch(nlohmann_json nlohmann_json::nlohmann_json)
 headrace_fetch(simdjson simdjson::simdjson)
 headrace_fetch(fmt fmt::fmt)
 
-# These two have no CMakeLists.txt.
+# These three have no CMakeLists.txt.
+headrace_fetch(boost Boost::headers SOURCE_SUBDIR none)
+if(boost_SOURCE_DIR)
+  add_library(headrace_boost INTERFACE)
+  target_include_directories(headrace_boost SYSTEM INTERFACE ${boost_SOURCE_DIR})
+  add_library(Boost::headers ALIAS headrace_boost)
+endif()
 headrace_fetch(isal PkgConfig::isal SOURCE_SUBDIR none)
 if(isal_SOURCE_DIR)
   include(${CMAKE_CURRENT_LIST_DIR}/isal.cmake)

@@ -22,7 +22,7 @@ set(headrace_public_headers
   queues/bounded_queue.h
   queues/mpmc_ring.h
   queues/reorder_buffer.h
-  queues/spsc_queue.h  # the only one that includes another library: Boost
+  queues/spsc_queue.h
   queues/tbb_queue.h
   report/json.h
   report/page.h

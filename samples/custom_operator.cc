@@ -87,7 +87,8 @@ pipeline::Pipeline<std::vector<T>> windows(pipeline::Pipeline<T> of, std::size_t
                                               stride);
 }
 
-/// A sensor that gives `count` readings, one of them out of range.
+/// A sensor that gives `count` readings, one of them out of range. One thread puts them and one window takes
+/// them: the queue between the two is Boost.Lockfree's.
 pipeline::Pipeline<double> readings(int count) {
   return pipeline::generator<double>("sensor",
                                      [count](const pipeline::Shard&) -> pipeline::ItemMaker<double> {
@@ -96,7 +97,8 @@ pipeline::Pipeline<double> readings(int count) {
                                          const int now = at++;
                                          return now == 700 ? 40.0 : std::sin(0.05 * now);
                                        };
-                                     });
+                                     },
+                                     {.queue = pipeline::QueueChoice::spsc});
 }
 
 /// Root mean square, made slow enough to be seen: what a feature extractor would do.

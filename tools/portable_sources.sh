@@ -44,6 +44,7 @@ fetch nlohmann_json nlohmann-json3 3.11.2 nlohmann-json3_3.11.2.orig.tar.gz \
 fetch simdjson simdjson 3.0.1 simdjson_3.0.1.orig.tar.gz 156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed
 fetch fmt fmtlib 9.1.0+ds1 fmtlib_9.1.0+ds1.orig.tar.gz 84ce1c2d0be3a9863935137969dcec6970125caac032f82474640bfc81463583
 fetch isal libisal 2.30.0 libisal_2.30.0.orig.tar.xz f363f1be3d657d5676cef5253ee2233e60116e2fa9c9de86881185bf81e0e4b8
+fetch boost boost1.74 1.74.0+ds1 boost1.74_1.74.0+ds1.orig.tar.xz 192f5df504d282cb81288f88232d8af45b64a9ab531e1c7cf8ae955f16f6bb28
 fetch sqlite3-tree sqlite3 3.40.1 sqlite3_3.40.1.orig.tar.xz aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655
 
 # SQLite is compiled as one file, which its own makefile writes.

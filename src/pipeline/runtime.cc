@@ -32,6 +32,14 @@ Runtime::~Runtime() {
 
 OperatorSettings Runtime::admit(OperatorSettings settings) {
   check(settings);
+  const bool one_before = !operators_.empty() && operators_.back()->settings().queue == QueueChoice::spsc;
+  if (one_before || settings.queue == QueueChoice::spsc) {
+    if (settings.workers != 1) {
+      throw UsageError("'" + settings.name + "': the queue " + (one_before ? "before" : "behind") +
+                       " it is spsc, which takes one worker, not " + std::to_string(settings.workers));
+    }
+    settings.serial = true;
+  }
   const std::string base = settings.name;
   const auto taken = [this](const std::string& name) {
     return std::any_of(operators_.begin(), operators_.end(),

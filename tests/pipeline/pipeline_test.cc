@@ -379,6 +379,27 @@ TEST(Pipeline, ArenaBodiesAndTbbQueuesGiveTheSame) {
   EXPECT_EQ(all(pipeline), doubled(300));
 }
 
+TEST(Pipeline, AQueueOfOneThreadOnEitherSideGivesTheSame) {
+  auto pipeline = source("numbers", numbers(300), {.queue = QueueChoice::spsc})
+                      .map("double", slow_double, {.capacity = 2, .queue = QueueChoice::spsc})
+                      .map("again", [](int item) { return item; });
+  EXPECT_EQ(all(pipeline), doubled(300));
+  pipeline.runtime().set_capacity("double", 5);
+  EXPECT_EQ(all(pipeline), doubled(300)) << "a second pass";
+  for (int i = 0; i < 7; ++i) pipeline.next();
+  pipeline.finish();
+  EXPECT_EQ(all(pipeline), doubled(300)) << "after a pass that was left";
+}
+
+TEST(Pipeline, AQueueOfOneThreadOnEitherSideRefusesMore) {
+  const MapOptions two{.workers = 2};
+  EXPECT_THROW(source("s", numbers(3), {.queue = QueueChoice::spsc}).map("m", slow_double, two), UsageError);
+  EXPECT_THROW(source("s", numbers(3)).map("m", slow_double, {.workers = 2, .queue = QueueChoice::spsc}),
+               UsageError);
+  auto pipeline = source("s", numbers(3)).map("m", slow_double, {.queue = QueueChoice::spsc}).batch(1);
+  EXPECT_THROW(pipeline.runtime().set_workers("m", 2), UsageError);
+}
+
 TEST(Pipeline, RefusesWhatCannotBe) {
   EXPECT_THROW(source("s", numbers(3)).map("m", slow_double, {.workers = 0}), UsageError);
   EXPECT_THROW(source("s", numbers(3)).map("m", slow_double, {.workers = 10'000}), UsageError);

@@ -13,13 +13,14 @@
 #include "headrace/queues/bounded_queue.h"
 #include "headrace/queues/mpmc_ring.h"
 #include "headrace/queues/reorder_buffer.h"
+#include "headrace/queues/spsc_queue.h"
 #include "headrace/queues/tbb_queue.h"
 
 namespace headrace::pipeline {
 
 /// The kind of queue after an operator. `automatic`: a reorder buffer behind an ordered operator, else the
-/// ring.
-enum class QueueChoice { automatic, ring, tbb };
+/// ring. `spsc` (Boost.Lockfree) takes one worker on either side, for good: neither operator can get more.
+enum class QueueChoice { automatic, ring, tbb, spsc };
 
 /// An operator's settings for the queue after it.
 struct EdgeShape {
@@ -134,6 +135,7 @@ template <class T>
 std::unique_ptr<Edge<T>> make_edge(const EdgeShape& shape) {
   if (shape.ordered) return std::make_unique<OrderedEdge<T>>(shape);
   if (shape.choice == QueueChoice::tbb) return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape);
+  if (shape.choice == QueueChoice::spsc) return std::make_unique<PlainEdge<T, queues::SpscQueue>>(shape);
   return std::make_unique<PlainEdge<T, queues::MpmcRing>>(shape);
 }
 

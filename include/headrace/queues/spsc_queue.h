@@ -2,19 +2,32 @@
 #pragma once
 
 #include <atomic>
-#include <boost/lockfree/spsc_queue.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "headrace/queues/process_fence.h"
 #include "headrace/queues/queue_kind.h"
 
 namespace headrace::queues {
+
+/// boost::lockfree::spsc_queue of numbers, behind a wall: a program that includes this needs no Boost.
+class SpscNumbers {
+ public:
+  explicit SpscNumbers(std::size_t room);
+  ~SpscNumbers();
+  /// There is room for it.
+  void push(std::uint32_t number) noexcept;
+  /// False when it is empty.
+  bool pop(std::uint32_t& number) noexcept;
+
+ private:
+  struct Ring;
+  const std::unique_ptr<Ring> ring_;
+};
 
 /// The fastest kind, for an edge between two single threads. **One** thread puts and **one** gets (which
 /// thread it is may change if the two hand over with a lock or a join); `close`, `set_capacity` and the
@@ -30,11 +43,14 @@ class SpscQueue {
   explicit SpscQueue(std::int64_t capacity, std::int64_t max_capacity = 0)
       : room_(checked_room(capacity, max_capacity)),
         capacity_(capacity),
-        ring_(static_cast<std::size_t>(room_)) {}
+        slots_(std::make_unique<Slot[]>(static_cast<std::size_t>(room_))),
+        filled_(static_cast<std::size_t>(room_)) {}
 
   /// Destroys what is inside. No other thread may be in a call.
   ~SpscQueue() {
-    ring_.consume_all([](Carried& carried) { std::destroy_at(carried.item()); });
+    std::optional<T> left;
+    while (take(left)) {
+    }
   }
   SpscQueue(const SpscQueue&) = delete;
   SpscQueue& operator=(const SpscQueue&) = delete;
@@ -49,17 +65,15 @@ class SpscQueue {
       const bool closed = room_until_.load(std::memory_order_relaxed) == kClosed;
       return {closed ? QueueStatus::closed : QueueStatus::not_now};
     }
-    ring_.push(Carried(item));
+    std::construct_at(slots_[next_].item(), std::move(item));
+    filled_.push(next_);
+    next_ = next_ + 1 == static_cast<std::uint32_t>(room_) ? 0 : next_ + 1;
     return {QueueStatus::done, number};
   }
 
   Attempt try_pop(std::optional<T>& out) noexcept {
     const std::uint64_t number = gets_.load(std::memory_order_relaxed);
-    const auto take = [&out](Carried& carried) {
-      out.emplace(std::move(*carried.item()));
-      std::destroy_at(carried.item());
-    };
-    if (ring_.consume_one(take)) {
+    if (take(out)) {
       gets_.store(number + 1, std::memory_order_release);  // hands the room to the producer
       return {QueueStatus::done, number};
     }
@@ -90,26 +104,19 @@ class SpscQueue {
   std::uint64_t gets() const noexcept { return gets_.load(std::memory_order_relaxed); }
 
  private:
-  /// Boost 1.74 takes items by copy only. What is pushed here points to the item; its copy, in the ring,
-  /// contains the moved-from value.
-  class Carried {
-   public:
-    explicit Carried(T& from) noexcept : from_(&from) {}
-    Carried(const Carried& pushed) noexcept { std::construct_at(item(), std::move(*pushed.from_)); }
-    // Boost's destructor pops into an element of its own where elements have destructors. These have none, so
-    // that the next two are named there and never run.
-    Carried() noexcept : from_(nullptr) {}
-    Carried& operator=(const Carried&) noexcept { return *this; }
-
-    T* item() noexcept { return std::launder(reinterpret_cast<T*>(storage_)); }
-
-   private:
-    union {
-      T* from_;
-      alignas(T) std::byte storage_[sizeof(T)];
-    };
+  struct Slot {
+    T* item() noexcept { return std::launder(reinterpret_cast<T*>(storage)); }
+    alignas(T) std::byte storage[sizeof(T)];
   };
-  static_assert(std::is_trivially_destructible_v<Carried>);
+
+  bool take(std::optional<T>& out) noexcept {
+    std::uint32_t slot = 0;
+    if (!filled_.pop(slot)) return false;
+    T* const item = slots_[slot].item();
+    out.emplace(std::move(*item));
+    std::destroy_at(item);
+    return true;
+  }
 
   /// Finds out anew up to which number there is room. False: not for this one, or the queue is closed.
   bool has_room(std::uint64_t number) noexcept {
@@ -136,8 +143,11 @@ class SpscQueue {
   std::atomic<bool> closed_{false};
   // The producer's line and the consumer's line.
   alignas(64) std::atomic<std::uint64_t> puts_{0};
+  std::uint32_t next_ = 0;  ///< the slot of the next put
   alignas(64) std::atomic<std::uint64_t> gets_{0};
-  alignas(64) boost::lockfree::spsc_queue<Carried> ring_;
+  alignas(
+      64) const std::unique_ptr<Slot[]> slots_;  ///< as many as there is room: a put never meets a full one
+  SpscNumbers filled_;                           ///< slots with an item, in order
 };
 
 }  // namespace headrace::queues

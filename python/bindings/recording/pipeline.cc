@@ -54,7 +54,8 @@ QueueChoice queue_named(const std::string& name) {
   if (name == "auto") return QueueChoice::automatic;
   if (name == "ring") return QueueChoice::ring;
   if (name == "tbb") return QueueChoice::tbb;
-  throw UsageError("queue is 'auto', 'ring' or 'tbb', not '" + name + "'");
+  if (name == "spsc") return QueueChoice::spsc;
+  throw UsageError("queue is 'auto', 'ring', 'spsc' or 'tbb', not '" + name + "'");
 }
 
 Item call_with(const Callable& body, Item&& item) {
