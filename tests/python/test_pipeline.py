@@ -378,6 +378,13 @@ def test_after_an_error_the_pipeline_can_be_used_again() -> None:
     assert list(pipe) == list(range(10))
 
 
+@pytest.mark.parametrize("queue", ["auto", "ring", "spsc", "tbb"])
+def test_every_kind_of_queue_gives_the_same(queue: str) -> None:
+    pipe = hr.source(range(50)).map(double, queue=queue).batch(5)
+    for _ in range(2):
+        assert [item for batch in pipe for item in batch] == [2 * item for item in range(50)]
+
+
 @pytest.mark.parametrize(
     "build",
     [
@@ -388,6 +395,7 @@ def test_after_an_error_the_pipeline_can_be_used_again() -> None:
         lambda s: s.map(double, executor="fiber"),
         lambda s: s.map(double, on_error="ignore"),
         lambda s: s.map(double, queue="deque"),
+        lambda s: s.map(double, workers=2, queue="spsc"),
         lambda s: s.map(5),
         lambda s: s.batch(0),
         lambda s: s.batch(2, collate=3),
