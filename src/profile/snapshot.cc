@@ -523,6 +523,14 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
                        seconds(sink.wait_ns) + first_s, first_s, seconds(sink.compute_ns), sink.epochs.load(),
                        text_of(records[i].facts).find("superseded=yes") != std::string_view::npos});
   }
+  const std::vector<LoaderSummary> all = loaders;
+  for (LoaderSummary& outer : loaders) {
+    const std::string inside = "inside=" + std::to_string(outer.index) + "\n";
+    for (const LoaderSummary& inner : all) {
+      if (text_of(records[inner.index].facts).find(inside) != std::string_view::npos)
+        outer.wait_s = std::max(0.0, outer.wait_s - inner.wait_s);
+    }
+  }
   std::stable_sort(loaders.begin(), loaders.end(), [](const LoaderSummary& a, const LoaderSummary& b) {
     return a.superseded != b.superseded ? b.superseded : a.wait_s > b.wait_s;
   });

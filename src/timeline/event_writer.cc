@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "headrace/profile/json_fields.h"
 #include "headrace/timeline/json_text.h"
 #include "timeline/line_text.h"
 
@@ -112,5 +114,7 @@ void EventWriter::thread_name(const Row& row, std::string_view name, std::int64_
   metadata("thread_name", pid, tid, "\"name\":" + json_text(name));
   metadata("thread_sort_index", pid, tid, "\"sort_index\":" + std::to_string(sort_index));
 }
+
+std::string json_text(std::string_view text) { return profile::dump_json(text, -1); }
 
 }  // namespace headrace::timeline

@@ -27,13 +27,14 @@ Profile rows(int batch_size, double row_s) {
   return profile;
 }
 
-/// The advice with these words that predicts nothing, after all that does.
+/// The advice with these words, which is no parameter, is predicted to gain, and stands behind what gains half as much.
 bool says(const Profile& profile, const std::string& words) {
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   for (const Advice& advice : diagnosis.advice) {
+    const double step_s = advice.predicted_step_s.value_or(profile.sink.step_s);
     if (advice.text.find(words) != std::string::npos)
-      return !advice.predicted_step_s && advice.parameter.empty();
+      return step_s < profile.sink.step_s && advice.parameter.empty();
   }
   return false;
 }
@@ -66,7 +67,6 @@ TEST(CodeChanges, TokensAreMadeBefore) {
     op.functions = {{"PreTrainedTokenizerFast._encode_plus in Table.__getitem__ (train.py:15)", 0.9}};
   }
   EXPECT_TRUE(says(profile, "make the tokens once"));
-  EXPECT_TRUE(says(profile, "without making them a step would take"));
 }
 
 }  // namespace

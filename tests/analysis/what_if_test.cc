@@ -3,7 +3,7 @@
 
 #include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/diagnose.h"
-#include "headrace/analysis/verdict/memory.h"
+#include "headrace/analysis/verdict/loader_advice.h"
 #include "headrace/analysis/verdict/parameters.h"
 #include "headrace/analysis/verdict/plan.h"
 #include "headrace/analysis/what_if/curve.h"

@@ -16,7 +16,7 @@ struct LoaderSummary {
   std::uint32_t index = 0;
   std::string name;
   std::uint64_t steps = 0;
-  double wait_s = 0;           ///< GetNext, first batches of epochs included
+  double wait_s = 0;  ///< GetNext, first batches of epochs included, without that of loaders inside it
   double first_batches_s = 0;  ///< the part of it for these
   double compute_s = 0;
   std::uint64_t epochs = 0;

@@ -1,6 +1,7 @@
 #include "recording/function_sample.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string_view>
 
@@ -92,8 +93,22 @@ void FunctionSample::end() {
   // The user's code may have set a profiler of its own meanwhile.
   if (PyThreadState_Get()->c_profilefunc == &FunctionSample::on_event) PyEval_SetProfile(nullptr, nullptr);
   current = nullptr;
-  elapsed_ns_ += metrics::Clock::now_ns() - begun_ns_;
+  const std::int64_t took_ns = metrics::Clock::now_ns() - begun_ns_;
+  elapsed_ns_ += took_ns;
+  // The rest of a fetch of too many calls is taken to be like the part that was followed.
+  const std::int64_t followed_ns = follows_ ? took_ns : last_ns_ - begun_ns_;
+  extend(static_cast<double>(took_ns) / static_cast<double>(std::max<std::int64_t>(1, followed_ns)));
   record();
+}
+
+void FunctionSample::extend(double factor) {
+  for (auto& [op, functions] : times_) {
+    for (auto& [key, own] : functions) {
+      own.ns = own.before_ns += std::llround(factor * static_cast<double>(own.ns - own.before_ns));
+      own.called_ns = own.called_before_ns +=
+          std::llround(factor * static_cast<double>(own.called_ns - own.called_before_ns));
+    }
+  }
 }
 
 void FunctionSample::enter(const Operator& op) {
@@ -113,8 +128,9 @@ void FunctionSample::leave() {
 }
 
 void FunctionSample::charge() {
+  if (!follows_) return;
   const std::int64_t now_ns = metrics::Clock::now_ns();
-  if (follows_ && !frames_.empty()) {
+  if (!frames_.empty()) {
     frames_.back().own->ns += now_ns - last_ns_;
     frames_.back().called->called_ns += now_ns - last_ns_;
   }

@@ -46,6 +46,8 @@ class FunctionSample {
     std::string name;            ///< "" of the operator's call itself
     std::int64_t ns = 0;         ///< its own
     std::int64_t called_ns = 0;  ///< as one that the user's code called: with what it calls in libraries
+    std::int64_t before_ns = 0;  ///< `ns` and `called_ns` when this fetch began
+    std::int64_t called_before_ns = 0;
   };
   /// A function, and the user's function that it was called from.
   using Key = std::pair<const void*, const void*>;
@@ -60,6 +62,7 @@ class FunctionSample {
 
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   void charge();
+  void extend(double factor);
   void call(const void* function, std::string (*name)(PyObject*), PyObject* object);
   bool is_users(const void* function, PyObject* object);
   void returned();

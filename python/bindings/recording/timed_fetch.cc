@@ -2,6 +2,7 @@
 // calls of the user's transforms are timed; the user's own objects stay as they are.
 #include <Python.h>
 
+#include <bit>
 #include <vector>
 
 #include "crossing.h"
@@ -22,9 +23,9 @@ struct Swap {
   PyObject* timed;
 };
 
-/// A few batches early on, where a batch takes long enough for names of functions to mean something. One batch in many may
-/// do the work of all: while those that were followed take less than half of what a batch takes on average, others are
-/// followed, too.
+/// A few batches (the 2nd, 4th, 8th ...), where a batch takes long enough for names of functions to mean something: the
+/// first ones are made before workers meet each other. One batch in many may do the work of all: while those that were
+/// followed take less than half of what a batch takes on average, others are followed, too.
 class SampledBatches {
  public:
   /// Around `fetch`, which returns a batch.
@@ -46,12 +47,10 @@ class SampledBatches {
 
  private:
   static constexpr std::int64_t kLongEnough_ns = 2'000'000;
-  static constexpr std::int64_t kEnough_ns = 100'000'000;
-  static constexpr int kMaxBatches = 10;
   static constexpr int kWatched = 256;
 
   bool is_worth_following() const noexcept {
-    if (seen_ < kMaxBatches && sample_.elapsed_ns() < kEnough_ns) return last_ns_ >= kLongEnough_ns;
+    if (std::has_single_bit(static_cast<unsigned>(seen_ + 1))) return last_ns_ >= kLongEnough_ns;
     const bool followed_the_cheap = 2 * sample_.elapsed_ns() * seen_ < all_ns_ * followed_ || followed_ == 0;
     return all_ns_ >= seen_ * kLongEnough_ns && followed_the_cheap;
   }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from headrace import _core
@@ -63,7 +63,10 @@ def plan(walk: Plan, fetcher: Any) -> None:
 def visit_callback(walk: Plan, loader: Any, name: str) -> None:
     """A callback of the user's: a callable object, or a pipeline of transforms."""
     callback = vars(loader).get(name)  # in front of the class's own function
-    if callable(callback) and not _visit_pipeline(walk, callback):
+    if isinstance(callback, FunctionType):
+        operator = walk.operator(object_name(callback), "map", _core.STAGE_TRANSFORM + len(walk.operators))
+        walk.add(loader, name, callback, lambda: _core.TimedCallable(callback, operator, True))
+    elif callable(callback) and not _visit_pipeline(walk, callback):
         walk.time_calls(callback)
 
 

@@ -139,7 +139,9 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
         stage = pending.pop()
         name, kind = _name_and_kind(stage)
         if kind == "shuffle":
-            add("buffer_size", int(stage.buffer_size), 1000, "set it in .shuffle()")
+            joins = "Cycling" in "".join(type(one).__name__ for one in _below(stage))
+            apart = ", where max_buffer_input_shards=1 makes no one shard of several" * joins
+            add("buffer_size", int(stage.buffer_size), 1000, "set it in .shuffle()" + apart)
         elif kind in ("map", "filter") and hasattr(stage, "batched"):
             size = int(stage.batch_size or 0) if stage.batched else 1
             add(f"{name}.batch_size", size, 1, f"set batched=True, batch_size=... in .{kind}({name})")

@@ -50,6 +50,8 @@ profile::Profile plausible(const profile::Profile& recorded) {
     window.queues.resize(profile.queues.size());
   }
   if (profile.sink.marked) keep_steps_apart(*profile.sink.marked);
+  // A quota stops the run whatever others do on cores that it may not use.
+  if (is_throttled(profile.host)) profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0;
   if (profile.device) {
     profile::DeviceProfile& device = *profile.device;
     device.idle_s = std::min(device.idle_s, device.window_s);

@@ -236,6 +236,12 @@ bool nothing_recorded(const profile::Profile& profile, const std::optional<Loade
          (loader && work_per_batch_s(profile, *loader) <= 0);
 }
 
+bool equal(const std::vector<Change>& a, const std::vector<Change>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Change& x, const Change& y) {
+    return x.kind == y.kind && x.index == y.index && x.to == y.to && x.factor == y.factor;
+  });
+}
+
 }  // namespace
 
 Simulator::Simulator(const profile::Profile& profile)
@@ -246,6 +252,8 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const profile::Profile& profile = this->profile();
   const std::optional<Loader> loader = loader_of(profile);
   if (nothing_recorded(profile, loader)) return abstain(kNothingRecorded);
+  if (setting(profile, kHandsOver) == "thread")
+    return abstain("a thread hands the batches on, so the step was not recorded");
   if (std::string why = more_readers_in_vain(profile, changes); !why.empty()) return abstain(std::move(why));
   if (std::string why = unknown_pools(profile, loader, changes); !why.empty()) return abstain(std::move(why));
   const profile::OperatorProfile* const threads = loader ? nullptr : changes_threads(profile, changes);
@@ -294,6 +302,14 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
 
 std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile) {
   return std::make_unique<Simulator>(profile);
+}
+
+Prediction CachedPredictor::predict(const std::vector<Change>& changes) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, prediction] : known_) {
+    if (equal(known, changes)) return prediction;
+  }
+  return known_.emplace_back(changes, predictor_->predict(changes)).second;
 }
 
 }  // namespace headrace::analysis

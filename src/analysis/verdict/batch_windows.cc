@@ -1,5 +1,4 @@
-#include "batch_windows.h"
-
+// A loader that delivers in windows: n batches at once, then nothing until the next n are made.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,12 +7,22 @@
 #include <vector>
 
 #include "../read/numbers.h"
+#include "diagnosis_steps.h"
 #include "headrace/analysis/read/demand.h"
 #include "headrace/analysis/read/loader.h"
 #include "headrace/analysis/words.h"
 
 namespace headrace::analysis {
 namespace {
+
+struct BatchWindows {
+  std::size_t size = 0;     ///< batches of one
+  std::size_t windows = 0;  ///< how many were seen
+  double wait_s = 0;        ///< mean wait for one
+  /// Whether the wait is as long whatever the loop takes for the batches before it: then nothing is made meanwhile.
+  /// Empty where the steps are too even to tell. True for what runs in the loop itself.
+  std::optional<bool> stands_still;
+};
 
 /// The waits of windows are at least that share of all waiting, and of the time.
 constexpr double kOfWaits = 0.9;
@@ -113,8 +122,8 @@ std::string in_words(const BatchWindows& found) {
          size + " with hardly a wait, " + std::to_string(found.windows) + " times in the last steps";
 }
 
-}  // namespace
-
+/// Windows of the last steps. Empty where waits come irregularly, or where the number of workers explains their rhythm:
+/// workers that begin together also end together.
 std::optional<BatchWindows> batch_windows(const Case& facts) {
   const std::vector<profile::StepSample>& steps = facts.profile.sink.sequence;
   const std::vector<std::size_t> places = long_waits(steps);
@@ -132,6 +141,8 @@ std::optional<BatchWindows> batch_windows(const Case& facts) {
   if (!found.stands_still && may_be_workers(facts.profile, found.size, in_loop)) return std::nullopt;
   return found;
 }
+
+}  // namespace
 
 void add_batch_windows(const Case& facts, Diagnosis& diagnosis) {
   if (diagnosis.kind == VerdictKind::not_input_bound) return;

@@ -5,7 +5,6 @@
 
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
-#include "batch_windows.h"
 #include "diagnosis_steps.h"
 #include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/plausible.h"
@@ -211,6 +210,12 @@ std::string why_no_advice(const Case& facts) {
                                          : std::string());
 }
 
+/// The loop's own process waited for what it reads, and has not since: a cache was filled.
+bool waited_at_first(const Case& facts) {
+  return facts.intermittent && facts.intermittent->calm_from_s > 0 && facts.loader &&
+         facts.loader->workers == 0;
+}
+
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
   if (const std::string rank = setting(facts.profile, kBatchesFrom); !rank.empty())
@@ -244,11 +249,16 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_how_to_measure(facts, diagnosis);
     add_undivided(facts, diagnosis);
     add_functions(facts.profile, diagnosis);
-    if (is_bound(diagnosis.kind)) {
-      for (Advice& change : advise_code_changes(facts)) diagnosis.advice.push_back(std::move(change));
+    if (is_bound(diagnosis.kind)) add_code_changes(facts, diagnosis);
+    if (waited_at_first(facts)) {
+      diagnosis.summary += ", but only in the first " + duration(facts.intermittent->calm_from_s);
+      diagnosis.advice.clear();
+      diagnosis.reason =
+          "since then its items cost little: workers would not share what this process keeps in memory";
     }
   }
-  if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
+  if (rule != nullptr && diagnosis.advice.empty() && diagnosis.reason.empty())
+    diagnosis.reason = why_no_advice(facts);
   diagnosis.share_of_step =
       diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : kEstimated);
@@ -318,6 +328,13 @@ Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& threshold
 
 namespace {
 
+/// The thread that hands on what workers made never waits until there is room: the training loop takes batches as fast as
+/// they come.
+bool hands_on_at_once(const Case& facts, const std::string& by) {
+  return by == "thread" && facts.loader && facts.loader->workers > 0 &&
+         1 - facts.gate.wait_share <= facts.thresholds.gate.estimated_share();
+}
+
 Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   const std::optional<profile::Profile> seen = seen_by_device(predictor.profile());
   const profile::Profile& profile = seen ? *seen : predictor.profile();
@@ -352,7 +369,10 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }
-  if (const std::string by = setting(profile, kHandsOver); !by.empty()) {
+  const std::string by = setting(profile, kHandsOver);
+  if (by == "thread" && facts.gate.wait_share < kMostOf) {
+    facts.gate.state = Gate::State::kHealthy;  // it mostly waits until there is room for its batch
+  } else if (!by.empty() && !hands_on_at_once(facts, by)) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.summary = by == "loop" ? "the loop hands its batches on to another thread, and waits for it"
                                      : "a thread iterates this loader and hands its batches on";
@@ -372,6 +392,7 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   } else {
     conclude_bound(facts, diagnosis);
   }
+  if (!by.empty()) add_handing_thread(facts, diagnosis);
   add_undivided_stream(facts, diagnosis);
   add_long_steps(facts, diagnosis);
   add_batch_windows(facts, diagnosis);
@@ -384,6 +405,8 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
 }  // namespace
 
 Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
+  if (const auto behind = with_device_behind(predictor.profile(), thresholds.pauses))
+    return diagnose(CachedPredictor(predictor_for(*behind)), thresholds);
   Diagnosis diagnosis = verdict_on(predictor, thresholds);
   diagnosis.risks = risks_of(predictor.profile(), thresholds.risk);
   return diagnosis;

@@ -26,6 +26,8 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis);
 void add_machine(const Case& facts, Diagnosis& diagnosis);
 /// A rank that does not starve may still be held up by one that does, where they meet at every step.
 void add_waiting_rank(const Case& facts, Diagnosis& diagnosis);
+/// A thread of the program iterates the loader: the waits are its own.
+void add_handing_thread(const Case& facts, Diagnosis& diagnosis);
 /// A dataset that decodes and transforms in its own __getitem__ is one operator: the verdict on it is not one
 /// on its storage.
 void add_undivided(const Case& facts, Diagnosis& diagnosis);
@@ -34,17 +36,22 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis);
 /// Steps of the loop itself that take many times as long as the usual one.
 void add_long_steps(const Case& facts, Diagnosis& diagnosis);
 
+// batch_windows.cc: n batches at once, then nothing until the next n are made.
+
+/// The sign in the evidence, and what to do about it. Nothing where there are no windows.
+void add_batch_windows(const Case& facts, Diagnosis& diagnosis);
+
 // code_changes.cc: a change of the program where no parameter helps; the recording shows how items are made.
 
-/// For the operator that is named. Without predictions: what the changed code takes is not recorded.
-std::vector<Advice> advise_code_changes(const Case& facts);
+/// For the operator that is named, in its place among the advice: predicted as if the work that goes had cost nothing.
+void add_code_changes(const Case& facts, Diagnosis& diagnosis);
 
 // confidence.cc: the distance of the verdict from the next one, in what equal runs differ by.
 
 double confidence_when_healthy(const Case& facts);
 double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, double certainty);
 
-// advice_of_verdict.cc: where to set the advice of a cause, what it costs, what comes after it.
+// remarks.cc: where to set the advice of a cause, what it costs, what comes after it.
 
 /// Every worker of a stream that does not ask for its number reads all of it, so more workers make the epoch longer.
 void add_undivided_stream(const Case& facts, Diagnosis& diagnosis);
@@ -79,5 +86,19 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
 
 /// Every risk that the profile shows, in the order of `RiskKind`; empty if it shows none.
 std::vector<Risk> risks_of(const profile::Profile& profile, const RiskThresholds& thresholds = {});
+
+// causes/changing.cc: the sampler's part of the start of each epoch.
+
+/// Time of a sampler before the first batch of an epoch, if it makes the whole order then.
+struct FirstDraw {
+  std::string sampler;
+  double seconds = 0;  ///< in one epoch
+};
+
+/// Whether a sampler's first draws are half of `startup_s` of all epochs, or more. No sampler: they are not.
+FirstDraw first_draw_of(const profile::Profile& profile, double startup_s);
+
+/// Advice against it.
+std::string cure_of(const FirstDraw& draw);
 
 }  // namespace headrace::analysis

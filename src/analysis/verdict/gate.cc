@@ -233,6 +233,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
     if (gate.loop_core_wait_share > 0)
       gate.loop_core_wait_share = std::max(gate.loop_core_wait_share, gate.input_share - gate.wait_share);
   }
+  const bool throttled = is_throttled(profile.host) && gate.wait_share >= thresholds.starved_share;
+  if (throttled) gate.loop_core_wait_share = std::max(gate.loop_core_wait_share, gate.wait_share);
   gate.loop_waits_for_core =
       !starves && gate.loop_core_wait_share >= std::max(thresholds.estimated_share(), gate.served_share);
   const bool served_slowly =

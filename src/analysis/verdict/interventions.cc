@@ -81,7 +81,11 @@ MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& in
   found.as_is_s = yield ? as_is.yielded_s : as_is.step_s;
   found.without_lock_s =
       step_with(predictor, {more, {Change::Kind::kFreeThreaded, 0, 1, 1}}, interventions.as_is_s);
-  found.with_cores_s = step_with(predictor, {more, {Change::Kind::kCores, 0, 1, 1}}, interventions.as_is_s);
+  const Change cores{Change::Kind::kCores, 0, 1, 1};
+  found.with_cores_s = step_with(predictor, {more, cores}, interventions.as_is_s);
+  if (yield && !found.lack_cores() && !found.lack_the_lock())
+    found.with_both_s =
+        step_with(predictor, {more, cores, {Change::Kind::kFreeThreaded, 0, 1, 1}}, interventions.as_is_s);
   return found;
 }
 

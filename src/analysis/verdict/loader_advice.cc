@@ -28,6 +28,18 @@ std::optional<Advice> if_worth_it(Advice advice, double step_s, const Prediction
   return with_prediction(std::move(advice), step_s, prediction);
 }
 
+/// Places for whole batches that a change of a pipeline's queue adds; 0 for queues of smaller items, whose
+/// size was never recorded.
+double more_places(const profile::Profile& profile, const Change& change) {
+  if (change.kind == Change::Kind::kPrefetch) return change.to;
+  if (change.kind != Change::Kind::kCapacity || change.index < 0 ||
+      static_cast<std::size_t>(change.index) >= profile.queues.size()) {
+    return 0;
+  }
+  const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
+  return queue.to_sink ? change.to - static_cast<double>(queue.capacity) : 0;
+}
+
 }  // namespace
 
 std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& predictor) {
@@ -106,6 +118,46 @@ std::string workers_sentence(const Loader& loader, int to) {
                      (loader.workers > 0 ? as_written(loader.workers) : "in the training loop");
   if (loader.stream && !loader.shard_advice.empty()) text += "; " + loader.shard_advice;
   return text;
+}
+
+std::optional<Advice> advise_copying_ahead(const profile::Profile& profile, double lost_s, double step_s) {
+  const profile::LoaderParameter* ahead = parameter_of(profile, profile::Quantity::copies_ahead);
+  if (ahead == nullptr || ahead->value != profile::ParameterValue(false)) return std::nullopt;
+  Advice advice;
+  advice.parameter = ahead->name;
+  advice.from = false;
+  advice.to = true;
+  advice.text = "copy batches to the device while the step runs; that saves at most " + duration(lost_s) +
+                " of " + duration(step_s) +
+                ", and how much of it is unknown, because no file tells how long copying takes";
+  return advice;
+}
+
+std::optional<double> device_gap_s(const profile::Profile& profile, const GateThresholds& thresholds) {
+  if (!profile.device || !profile.device->steps) return std::nullopt;
+  const profile::DeviceSteps& steps = *profile.device->steps;
+  const double step_s = steps.iteration_gap_s + steps.forward_backward_s + steps.tail_s;
+  const double gap_s = steps.iteration_gap_s - profile.sink.starved_share * profile.sink.step_s;
+  if (step_s <= 0 || gap_s < thresholds.served_share * step_s) return std::nullopt;
+  return gap_s;
+}
+
+std::optional<double> more_memory(const profile::Profile& profile, const std::vector<Change>& changes) {
+  if (!profile.sink.batch_bytes) return std::nullopt;
+  double places = 0;
+  if (const std::optional<Loader> loader = loader_of(profile)) {
+    double workers = loader->workers;
+    double each = loader->per_worker;
+    for (const Change& change : changes) {
+      if (change.kind == Change::Kind::kWorkers) workers = change.to;
+      if (change.kind == Change::Kind::kWindow) each = change.to;
+    }
+    places = workers * each - loader->window();
+  } else {
+    for (const Change& change : changes) places += more_places(profile, change);
+  }
+  if (places == 0) return std::nullopt;
+  return places * static_cast<double>(*profile.sink.batch_bytes);
 }
 
 }  // namespace headrace::analysis

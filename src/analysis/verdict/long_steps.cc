@@ -1,7 +1,9 @@
 #include "long_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "../read/numbers.h"
@@ -28,6 +30,14 @@ bool evenly_apart(const std::vector<std::size_t>& places, double apart, const Pa
     if (std::abs(gap - apart) > std::max(1.0, thresholds.uneven * apart)) return false;
   }
   return true;
+}
+
+/// "__float__ (train.py:37)": functions that return once the device has made their result.
+bool reads_device(std::string_view where) {
+  constexpr std::array<std::string_view, 8> kReads{"__float__",  "__int__",    "__bool__",
+                                                   "__array__",  "item",       "block_until_ready",
+                                                   "device_get", "synchronize"};
+  return std::find(kReads.begin(), kReads.end(), where.substr(0, where.find(' '))) != kReads.end();
 }
 
 }  // namespace
@@ -60,8 +70,29 @@ std::optional<LongSteps> long_steps(const profile::Profile& profile, const Pause
                       std::max(1.0, static_cast<double>(places.size()) - 1);
   found.periodic = evenly_apart(places, found.steps_apart, thresholds);
   found.without_s = (all_s - long_s + count * found.usual_s) / static_cast<double>(steps.size());
-  found.where = setting(profile, kPausesIn);
+  found.in_collector = ratio(profile.sink.gc_s, profile.sink.step_s) >= kMostOf * found.share;
+  const std::string where = setting(profile, kPausesIn);
+  found.reads_device = reads_device(where);
+  found.where = found.in_collector ? "Python's garbage collector" : where;
   return found;
+}
+
+std::optional<profile::Profile> with_device_behind(const profile::Profile& profile,
+                                                   const PauseThresholds& thresholds) {
+  if (profile.sink.device_span_s || !reads_device(setting(profile, kPausesIn))) return std::nullopt;
+  const std::optional<LongSteps> found = long_steps(profile, thresholds);
+  if (!found) return std::nullopt;
+  profile::Profile behind = profile;
+  profile::SinkProfile& sink = behind.sink;
+  double idle_s = 0;
+  for (std::size_t i = 1; i < sink.sequence.size(); ++i) {
+    if (sink.sequence[i - 1].compute_s >= thresholds.times_as_long * found->usual_s)
+      idle_s += sink.sequence[i].wait_s;
+  }
+  sink.device_span_s = sink.step_s - idle_s / static_cast<double>(found->of_steps);
+  sink.device_host_s = found->usual_s;
+  sink.device_steps = found->of_steps;
+  return behind;
 }
 
 std::string growing_steps(const profile::Profile& profile) {

@@ -169,9 +169,15 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   Phase calm;
   double bound_demand = 0;
   double calm_demand = 0;
+  double calm_from_s = 0;
+  bool returns = false;
   for (const Phase& phase : phases) {
     const bool starves = phase.starved_share() >= GateThresholds{}.estimated_share();
     Phase& into = starves ? bound : calm;
+    if (starves) {
+      returns = returns || calm.steps > 0;
+      calm_from_s = phase.end_s;
+    }
     into.steps += phase.steps;
     into.wait_s += phase.wait_s;
     into.compute_s += phase.compute_s;
@@ -186,8 +192,9 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_compute_s = bound.compute_s / bound.steps;
   found.bound_step_share = bound.steps / (bound.steps + calm.steps);
   found.calm_step_s = calm.duration_s() / calm.steps;
-  const bool calm_is_calm = calm.starved_share() < kMostOf * GateThresholds{}.starved_share &&
-                            1 - found.bound_time_share >= kMinCalmShare;
+  if (!returns) found.calm_from_s = calm_from_s;
+  const bool calm_is_calm =
+      calm.starved_share() < GateThresholds{}.starved_share && 1 - found.bound_time_share >= kMinCalmShare;
   // In calm phases the operator is quicker, not merely behind a full buffer.
   const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&

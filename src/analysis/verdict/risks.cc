@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "../read/numbers.h"
-#include "first_draw.h"
 #include "headrace/analysis/read/loader.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/words.h"
+#include "long_steps.h"
 
 namespace headrace::analysis {
 namespace {
@@ -125,12 +125,12 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
 std::optional<Risk> gc_pause(const profile::Profile& profile, const RiskThresholds& thresholds) {
   const double share = ratio(profile.sink.gc_s, profile.sink.step_s);
   if (share < thresholds.collection_share) return std::nullopt;
-  return Risk{
-      RiskKind::gc_pause,
-      "Python's garbage collector takes " + duration(profile.sink.gc_s) + " of " +
-          duration(profile.sink.step_s) + " (" + percent(share) + ") in the training loop's own thread",
-      {{"gc_s", profile.sink.gc_s}, {"step_s", profile.sink.step_s}},
-      "gc.freeze() after everything is set up, or gc.disable() and gc.collect() every few hundred steps"};
+  return Risk{RiskKind::gc_pause,
+              "Python's garbage collector takes " + duration(profile.sink.gc_s) + " of " +
+                  duration(profile.sink.step_s) + " (" + percent(share) +
+                  ") in the training loop's own thread",
+              {{"gc_s", profile.sink.gc_s}, {"step_s", profile.sink.step_s}},
+              kCollectLess};
 }
 
 using Judge = std::optional<Risk> (*)(const profile::Profile&, const RiskThresholds&);

@@ -500,10 +500,12 @@ void LoopRecorder::tell_size(std::uint64_t bytes) noexcept {
 void LoopRecorder::tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept {
   const auto& loops = context.running_loops();
   if (loops.size() < 2) return;
-  waits_told_ns_ += wait_ns;
   for (const auto& other : loops) {
-    if (other != running_) other->probe.exclude(wait_ns);
+    if (other == running_) continue;
+    other->probe.exclude(wait_ns);
+    if (other->waits && waits_told_ns_ == 0) loader_->note("inside", std::to_string(other->loader));
   }
+  waits_told_ns_ += wait_ns;
 }
 
 void LoopRecorder::end_loop() noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/read/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
@@ -32,6 +33,11 @@ inline FreeCores free_cores(const profile::Host& host, double otherwise) noexcep
   const double yielded = cores * (1 - disturbance(host));
   const double held = cores * (1 - std::max(host.foreign_cpu_share.value_or(0), disturbance(host)));
   return {std::max(used, held), std::max(used, yielded)};
+}
+
+/// The CPU quota stops the run so often that it is the limit.
+inline bool is_throttled(const profile::Host& host, const CpuThresholds& thresholds = {}) noexcept {
+  return host.throttled_share.value_or(0) >= thresholds.throttled_share;
 }
 
 /// Others use so much that a run with more work to do finds fewer cores than it sees.

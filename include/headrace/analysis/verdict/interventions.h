@@ -34,10 +34,16 @@ struct MoreWorkers {
   double as_is_s = 0;      ///< beside others that give way
   double without_lock_s = 0;
   double with_cores_s = 0;
+  double with_both_s = 0;  ///< cores and no lock, where neither alone is what they lack; else 0
 
   bool known() const noexcept { return unchanged_s > 0; }
   bool lack_cores() const noexcept { return lack(with_cores_s); }
-  bool lack_the_lock() const noexcept { return lack(without_lock_s) && without_lock_s <= with_cores_s; }
+  /// Beside others that hold the cores, the end of the lock alone gains little, and cores beside the lock none.
+  bool lack_the_lock() const noexcept {
+    if (with_both_s > 0)
+      return lack(with_both_s) && unchanged_s - with_cores_s < kLittle * (unchanged_s - with_both_s);
+    return lack(without_lock_s) && without_lock_s <= with_cores_s;
+  }
 
  private:
   static constexpr double kHelps = 0.1;       ///< the same, as the machine is: then workers are what to add

@@ -51,6 +51,7 @@ struct Intermittence {
   double bound_compute_s = 0;
   double bound_step_share = 0;  ///< of the steps
   double calm_step_s = 0;
+  double calm_from_s = 0;  ///< the end of the bound phases, where all calm ones come after them; else 0
 };
 std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op,
                                            const ServiceShape& shape, const PhaseThresholds& thresholds);

@@ -36,7 +36,8 @@ _UNSEEN = 3
 #: Names of functions that make batches. Samples do not show whose result the step takes, so a name is what
 #: separates ``get_batch`` from ``log_metrics`` or ``augment``.
 _MAKES_BATCHES = re.compile(
-    r"_*(get|next|make|load|fetch|read|sample|draw|build|generate|prepare)\w*(batch|data|example|sample)"
+    r"_*(get|next|make|load|fetch|read|sample|draw|build|generate|prepare)\w*(batch|data|example|sample|image)"
+    r"|_*(prepare|preprocess|load|read|decode|fetch)(_?(item|input|file|record|row)s?|_one)?$"
 )
 #: Share of a function's samples in which a library computes: above it, it does more than make a batch.
 _MIXED = 0.05

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../copy_ahead.h"
 #include "../search.h"
 #include "headrace/analysis/verdict/loader_advice.h"
 #include "sentences.h"

@@ -1,6 +1,5 @@
-// One cause: its sign, its sentence, its cure. Each lives in a file of its own under
-// src/analysis/verdict/causes. Adding one touches that file, its row in causes/table.cc, and its word in
-// diagnosis.h; nothing else.
+// One cause: its sign, its sentence, its cure. Those of one page of docs/verdicts share a file of
+// src/analysis/verdict/causes. Adding one touches that file, its row in causes/table.cc, its word in diagnosis.h.
 #pragma once
 
 #include <optional>
