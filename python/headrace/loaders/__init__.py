@@ -13,10 +13,10 @@ from headrace.loaders.iterable import (
     PipelineAdapter,
     PoolResultsAdapter,
     QueueConsumerAdapter,
+    WholeQueueAdapter,
 )
 from headrace.loaders.kit import libraries
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.wrapped_queues import WholeQueueAdapter
 from headrace.record.operator import is_generator_function, name_of
 
 ADAPTERS = libraries.adapters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from headrace.loaders.torch_dataloader import outer_loops
-from headrace.loaders.torch_dataloader.foreign import register_subclass
+from headrace.loaders.torch_dataloader.operators import register_subclass
 
 _CLASSES = {
     "torch_geometric.loader.node_loader": "NodeLoader",
@@ -19,7 +19,6 @@ for _module, _name in _CLASSES.items():
     register_subclass(_module, _name, {"filter_per_worker": False})
 outer_loops.register("torch_geometric.loader.base", "DataLoaderIterator", "iterator", "transform_fn")
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = dict.fromkeys(_CLASSES, "")
 
 

@@ -88,20 +88,17 @@ class Trial:
             return
         self._over = True
         name = max(self._times, key=lambda each: len(self._times[each]))
+        names = (unnumbered(name), unnumbered(self._names_when_made[name]))
         if _core.default_rank() == self._rank:
             with open(f"{self._result}.part", "w", encoding="utf-8") as file:  # noqa: PTH123
                 found = {
                     "loader": name,
                     "made_as": self._names_when_made[name],
-                    "settable": self._settable_of(name),
+                    "settable": next((self._settable[each] for each in names if each in self._settable), []),
                     "times": self._times[name],
                 }
                 json.dump(found, file)
             os.rename(f"{self._result}.part", self._result)  # noqa: PTH104
-
-    def _settable_of(self, name: str) -> list[str]:
-        names = (unnumbered(name), unnumbered(self._names_when_made[name]))
-        return next((self._settable[each] for each in names if each in self._settable), [])
 
 
 class TrialPhase:

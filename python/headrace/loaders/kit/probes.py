@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any
@@ -93,6 +93,22 @@ def _own_method(obj: Any, name: str, *function: Any) -> Undo:
             delattr(keep(), name)
 
     return remove
+
+
+class TimedIterable:
+    """In the place of an iterable: each item that it makes is one call of the operator."""
+
+    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
+        self._source = source
+        self._operator = operator
+
+    def __iter__(self) -> Iterator[Any]:
+        return _core.OperatorIterator(self._source, self._operator)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
 
 
 def follow_threads(queue: Any, handle: _core.QueueHandle, room: Any = None) -> None:

@@ -9,39 +9,16 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.base import Attachment, guarded
 from headrace.loaders.kit.names import user_line
-from headrace.loaders.mindspore.tree import (
-    Stage,
-    Tree,
-    decomposed,
-    graph_of,
-    is_random_access,
-    is_user_function,
-)
+from headrace.loaders.kit.probes import TimedIterable
+from headrace.loaders.mindspore.tree import Stage, Tree, decomposed, is_random_access, is_user_function
 from headrace.record.operator import readable
 from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
 
 #: The operator of a name in a stage; created once for all iterators of a loader.
 Operators = Callable[[str, str, int, int], _core.OperatorHandle]
-
-
-class TimedIterable:
-    """In the place of an iterable source: each item that it makes is one call of the operator."""
-
-    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
-        self._source = source
-        self._operator = operator
-
-    def __iter__(self) -> Iterator[Any]:
-        return _core.OperatorIterator(self._source, self._operator)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._source, name)
 
 
 class TimedSizedIterable(TimedIterable):
@@ -118,16 +95,14 @@ class Record(Attachment):
         self.handle = handle
         self._operators: dict[tuple[int, int], _core.OperatorHandle] = {}
         self._queues: dict[int, _core.QueueHandle] = {}
-        self._model: Any = None
 
     def operator(self, name: str, kind: str, place: int, number: int) -> _core.OperatorHandle:
-        key = place, number
-        if key not in self._operators:
+        if (place, number) not in self._operators:
             stage = place * _core.PLACES_PER_STAGE + number
-            handle = _core.OperatorHandle(readable(name), kind, loader=self.handle.id, stage=stage)
-            self.handle.add_operator(handle)
-            self._operators[key] = handle
-        return self._operators[key]
+            made = _core.OperatorHandle(readable(name), kind, loader=self.handle.id, stage=stage)
+            self.handle.add_operator(made)
+            self._operators[place, number] = made
+        return self._operators[place, number]
 
     def take(self, root: Any, time: Callable[[Any, int, Any], Any]) -> Tree:
         """Time what ``root`` calls: an iterator's own copy of the dataset."""
@@ -136,23 +111,18 @@ class Record(Attachment):
             time(stage, place, self.operator)
             if not any(at == place for at, _ in self._operators):
                 self.operator(stage.name, stage.kind, place, 0)
-        self._model = graph_of(tree).model("mindspore")
+        self.model = tree.graph.model("mindspore")
         return tree
 
     def queues(self, tree: Tree) -> dict[int, _core.QueueHandle]:
-        if not self._queues:
-            for buffer in graph_of(tree).buffers:
-                ends = buffer.from_, buffer.to
-                name = f"{tree.stages[buffer.from_].name} ->"
-                self._queues[buffer.from_] = _core.QueueHandle(name, buffer.capacity, self.handle.id, *ends)
+        for buffer in tree.graph.buffers if not self._queues else ():
+            name = f"{tree.stages[buffer.from_].name} ->"
+            handle = _core.QueueHandle(name, buffer.capacity, self.handle.id, buffer.from_, buffer.to)
+            self._queues[buffer.from_] = handle
         return self._queues
 
-    def describe(self) -> Any:
-        return self._model
-
-    def unavailable(self, error: Exception) -> None:
-        self.handle.miss(_core.NO_ITERATOR_DETAIL)
-        warn_once(f"operator detail unavailable: MindSpore is not as its adapter expects ({error!r})")
+    def guarded(self) -> guarded:
+        return guarded(self.handle, "MindSpore")
 
 
 def record_all() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
-from headrace.loaders.kit import libraries
+from headrace.loaders.kit import every_loop, libraries
 from headrace.loaders.kit.base import Attachment, classes_of
 from headrace.loaders.kit.graph import Edge, Graph, Loader, Operator, Stage
 from headrace.loaders.kit.probes import follow_levels
@@ -23,7 +23,6 @@ from headrace.record.operator import name_of
 
 #: Results of run_pipeline_in_subprocess and run_pipeline_in_subinterpreter.
 _ELSEWHERE = ("_SubprocessIterable", "_IterableWithPoolShutdown", "_SubinterpreterIterable")
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"spdl.pipeline": ""}
 
 
@@ -62,8 +61,6 @@ libraries.adapters.append(Pipelines())
 
 def record_every_loader() -> None:
     """From now on each pipeline of this process is recorded, under its line (``headrace run``)."""
-    from headrace.loaders.kit import every_loop
-
     pipelines = Pipelines()
     # Its source runs as soon as it starts, before the loop.
     every_loop.patch(sys.modules["spdl.pipeline"].Pipeline, pipelines, "get_iterator", _feeds, "__init__")
