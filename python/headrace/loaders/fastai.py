@@ -110,17 +110,22 @@ class FastaiAdapter(Adapter):
 
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
         install()
-        wrapped, fake = copy.copy(obj), copy.copy(obj.fake_l)
-        wrapped.fake_l, fake.d, fake.dataset = fake, wrapped, fake
+        wrapped, fake = _copied(obj)
         wrapped.__class__ = _below(type(obj), methods)
         fake.__class__ = _below(type(fake), {loaders.RECORD: handle})
         return wrapped
 
     def unrecorded(self, obj: Any) -> Any:
-        plain, fake = copy.copy(obj), copy.copy(obj.fake_l)
-        plain.fake_l, fake.d, fake.dataset = fake, plain, fake
+        plain, fake = _copied(obj)
         vars(fake)[loaders.UNRECORDED] = True
         return plain
+
+
+def _copied(obj: Any) -> tuple[Any, Any]:
+    """A copy, and that of the loader that only torch sees."""
+    made, fake = copy.copy(obj), copy.copy(obj.fake_l)
+    made.fake_l, fake.d, fake.dataset = fake, made, fake
+    return made, fake
 
 
 def _below(base: Any, methods: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit import libraries, streams
+from headrace.loaders.kit.base import classes_of
 from headrace.loaders.torch_dataloader import hook
 from headrace.results.loader_model import LoaderParameter
 
@@ -72,6 +73,5 @@ libraries.streams.append(STAGES)
 def record_every_loader() -> None:
     """From now on each StreamingDataLoader of this process is recorded (``headrace run``)."""
     hook.record_every_loader()
-    kind = getattr(sys.modules[_MODULE], "StreamingDataLoader", None)
-    if kind is not None:
+    for kind in classes_of(_MODULE, "StreamingDataLoader"):
         hook.patch_owner(kind)

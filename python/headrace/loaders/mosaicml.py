@@ -67,14 +67,6 @@ def _ready(indices: Any) -> int:
     return max(0, int(indices.ready_index) - int(indices.yield_index))
 
 
-def follow(dataset: Any, ahead: Ahead) -> None:
-    """Loops over ``dataset`` in this process are recorded."""
-    key = id(dataset)
-    if key not in _alone:
-        remove_with(dataset, _alone, key)
-    _alone[key] = ahead
-
-
 def install() -> None:
     """Every dataset asks from now on whether it is recorded. Raises LookupError for another version."""
     kind: Any = getattr(sys.modules["streaming.base.dataset"], "StreamingDataset", None)
@@ -150,7 +142,8 @@ class StreamingAttachment(GraphAttachment):
         made: list[Any] = []
         self.put_in(_read(dataset, made), handle)
         downloads, self._decodes, level = made
-        follow(dataset, Ahead(downloads, level))
+        _alone[id(dataset)] = Ahead(downloads, level)
+        remove_with(dataset, _alone, id(dataset))
 
     def around(self, iterator: Any) -> Any:
         return iterator if self._decodes is None else _core.OperatorIterator(iterator, self._decodes)

@@ -6,9 +6,8 @@ sampled, in the training loop. That is part of GetNext (`torch_dataloader/outer_
 
 from __future__ import annotations
 
-import sys
-
-from headrace.loaders.torch_dataloader import outer_loops
+from headrace.loaders.kit.base import classes_of
+from headrace.loaders.torch_dataloader import hook, outer_loops
 from headrace.loaders.torch_dataloader.operators import register_subclass
 
 _CLASSES = {
@@ -24,10 +23,7 @@ RECORDED_AFTER = dict.fromkeys(_CLASSES, "")
 
 def record_every_loader() -> None:
     """From now on their loops in this process are recorded (``headrace run``)."""
-    from headrace.loaders.torch_dataloader import hook
-
     hook.record_every_loader()
     for module, name in _CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None:
+        for kind in classes_of(module, name):
             hook.patch_owner(kind)

@@ -17,7 +17,7 @@ from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.iterable import IterableAdapter
 from headrace.loaders.kit import every_loop, libraries
-from headrace.loaders.kit.base import Adapter, Attachment, guarded
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of, guarded
 from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.kit.probes import follow_levels
@@ -361,9 +361,7 @@ RECORDED_AFTER = dict.fromkeys(CLASSES, "")
 def record_every_loader() -> None:
     """From now on each augmenter of this process is recorded (``headrace run``)."""
     for module, name in CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is None:
-            continue
-        if not hasattr(kind, "_start"):
-            record_in_loop(kind)
-        every_loop.patch_next(kind, AugmenterAdapter(), lambda obj: obj in recorded, starts="_start")
+        for kind in classes_of(module, name):
+            if not hasattr(kind, "_start"):
+                record_in_loop(kind)
+            every_loop.patch_next(kind, AugmenterAdapter(), lambda obj: obj in recorded, starts="_start")

@@ -28,7 +28,7 @@ class GrainAttachment(Attachment):
 
     def __init__(self, obj: Any) -> None:
         #: The prefetching node that the training loop takes from, if there is one.
-        self._last: list[weakref.ref[Any]] = []
+        self._last: weakref.ref[Any] | None = None
         super().__init__(obj, ready=self._has_next)
         self._shape: list[tuple[int, str]] = []
         self._handle: Any = None
@@ -66,13 +66,11 @@ class GrainAttachment(Attachment):
         # Nodes make what counts for them at their first element, and their parents' anew: once is enough.
         root._stats  # noqa: B018
         in_loop = len(self._shape) - 1 if self._shape and self._shape[-1][0] == 0 else -1
-        self._last[:] = []
-        if in_loop < 0 and graph.waits:
-            self._last.append(weakref.ref(graph.waits[-1][0]))
+        self._last = weakref.ref(graph.waits[-1][0]) if in_loop < 0 and graph.waits else None
         self._recorder.follow(root, 0, in_loop)
 
     def _has_next(self) -> bool | None:
-        node = self._last[0]() if self._last else None
+        node = self._last() if self._last is not None else None
         return False if node is None else bool(probes.has_elements(node))
 
 

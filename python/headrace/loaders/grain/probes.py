@@ -141,8 +141,8 @@ class _Reads:
     def __init__(self, level: Level, is_last: bool) -> None:
         self._level = level
         self._is_last = is_last
-        self._finished: set[int] = set()
-        self._awaited: set[int] = set()
+        #: Futures that are either finished or taken, and not both.
+        self._open: set[int] = set()
         self._lock = threading.Lock()
         self._of_thread = threading.local()
 
@@ -158,31 +158,26 @@ class _Reads:
         return function(*args)
 
     def _done(self, future: Any) -> None:
-        key = id(future)
         if future.cancelled():
             with self._lock:
-                self._awaited.discard(key)
+                self._open.discard(id(future))
             return
-        waited = getattr(self._of_thread, "waited", 0)
-        with self._lock:
-            is_awaited = key in self._awaited
-            self._awaited.discard(key)
-            if not is_awaited:
-                self._finished.add(key)
-        self._level.put(waited)
+        is_awaited = self._is_both(future)
+        self._level.put(getattr(self._of_thread, "waited", 0))
         if is_awaited and self._is_last:
             self._level.get()
         self._of_thread.ended = perf_counter_ns()
 
     def taken(self, future: Any) -> None:
-        key = id(future)
-        with self._lock:
-            is_finished = key in self._finished
-            self._finished.discard(key)
-            if not is_finished:
-                self._awaited.add(key)
-        if is_finished and self._is_last:
+        if self._is_both(future) and self._is_last:
             self._level.get()
+
+    def _is_both(self, future: Any) -> bool:
+        """Whether it is finished and taken now."""
+        with self._lock:
+            is_known = id(future) in self._open
+            (self._open.discard if is_known else self._open.add)(id(future))
+        return is_known
 
 
 class _Futures(deque):  # type: ignore[type-arg]

@@ -39,37 +39,28 @@ class TimedGenerator:
         return _core.OperatorIterator(self._function(), self._operator)
 
 
-def time_stage(stage: Stage, place: int, operators: Operators) -> bool:
-    """Replace what the stage calls. Returns whether all of its own time is now measured."""
+def time_stage(stage: Stage, place: int, operators: Operators) -> None:
+    """Replace what the stage calls. Batching itself is MindSpore's."""
     node = stage.node
     if stage.kind == "source":
-        if not hasattr(node, "source"):
-            return False
-        node.source = _timed_source(node, operators(stage.name, "source", place, 0))
-        return True
-    if isinstance(getattr(node, "operations", None), list):
-        return _time_operations(stage, place, operators)
-    if stage.functions:
-        node.per_batch_map = _core.TimedCallable(
-            node.per_batch_map, operators(stage.name, stage.kind, place, 0)
-        )
-    # Batching itself is MindSpore's.
-    return False
+        if hasattr(node, "source"):
+            node.source = _timed_source(node, operators(stage.name, "source", place, 0))
+    elif isinstance(getattr(node, "operations", None), list):
+        _time_operations(stage, place, operators)
+    elif stage.functions:
+        operator = operators(stage.name, stage.kind, place, 0)
+        node.per_batch_map = _core.TimedCallable(node.per_batch_map, operator)
 
 
-def _time_operations(stage: Stage, place: int, operators: Operators) -> bool:
+def _time_operations(stage: Stage, place: int, operators: Operators) -> None:
     flat = decomposed(stage.node.operations)
-    number = 0
-    for index, operation in enumerate(flat):
-        if not is_user_function(operation):
-            continue
+    of_the_users = [index for index, operation in enumerate(flat) if is_user_function(operation)]
+    for number, index in enumerate(of_the_users):
         # The only one has the stage's name, as its parameters do.
         name = stage.name if len(stage.functions) == 1 else stage.functions[number][0]
-        flat[index] = _core.TimedCallable(operation, operators(name, "map", place, number))
-        number += 1
+        flat[index] = _core.TimedCallable(flat[index], operators(name, "map", place, number))
     # A list of its own: MindSpore shares the user's between all copies of the dataset.
     stage.node.operations = flat
-    return number == len(flat)
 
 
 def _timed_source(node: Any, operator: _core.OperatorHandle) -> Any:

@@ -46,18 +46,14 @@ class StackSample(NamedTuple):
     functions: tuple[Function, ...]
 
 
-def of_function(frame: FrameType) -> FrameType:
-    """The frame of the function around a comprehension, which has a frame of its own before Python 3.12."""
-    while frame.f_code.co_name.endswith("comp>") and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
 def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> FrameType | None:
     """The nearest function of the user's program, behind at most so many of packages of these names."""
     for each in callers(frame, most):
         if each.f_globals.get("__name__", "").split(".")[0] not in behind:
-            return of_function(each) if is_the_users(each.f_code.co_filename) else None
+            # A comprehension has a frame of its own before Python 3.12.
+            while each.f_code.co_name.endswith("comp>") and each.f_back is not None:
+                each = each.f_back
+            return each if is_the_users(each.f_code.co_filename) else None
     return None
 
 

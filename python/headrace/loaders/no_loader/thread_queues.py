@@ -19,7 +19,7 @@ from headrace.loaders.no_loader.stack_samples import Function, users_frame
 from headrace.record import session as _session
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
-from headrace.record.session import kept_open, open_session
+from headrace.record.session import kept_session
 
 _OWN = ("queue", "headrace")
 _PUTS = {queue.Queue.put.__code__}
@@ -102,8 +102,7 @@ class ThreadQueues:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
         with self._starting:
             if self.sink is None:
-                session = self.session or open_session(None, None)
-                kept_open.add(session)
+                session = self.session or kept_session()
                 place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
                 self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
                 self.sink = recorded
@@ -145,7 +144,9 @@ class HookedQueue:
             return
         if queues.sink is None and (queues.session is not None or not _session.loaders_opened):
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-            if caller is not None and (queues.session is not None or self._is_the_loops()):
+            recorded_s = _core.now_s() - self._since_s
+            is_the_loops = queues.session is not None or queues.is_the_loops(self._recorded(), recorded_s)
+            if caller is not None and is_the_loops:
                 queues.start(self, caller)
         if queues.sink is self and queues.loop is not None and self._blocks and not self._in_loop:
             self._in_loop = queues.loop.begin()
@@ -166,9 +167,6 @@ class HookedQueue:
                 return  # it timed out, and the next get goes on waiting
             self._in_loop = False
             self._queues.loop.end(StopIteration if item is None else None)
-
-    def _is_the_loops(self) -> bool:
-        return self._queues.is_the_loops(self._recorded(), _core.now_s() - self._since_s)
 
     def _before_get(self, block: bool = True, timeout: float | None = None) -> None:
         if threading.get_ident() == threading.main_thread().ident:

@@ -131,9 +131,10 @@ class RayAttachment(Attachment):
             progress.update()
         at_ns = _core.now_ns()
         for index, queue in enumerate(self._queues):
-            level = self._progress[index].finished_blocks()
+            # Blocks of this operator that wait for the next one, or for the loop.
+            level = int(self._progress[index].metrics.num_external_outqueue_blocks)
             if index + 1 < len(self._progress):
-                level += self._progress[index + 1].waiting_blocks()
+                level += int(self._progress[index + 1].metrics.num_external_inqueue_blocks)
             queue.sampled(level, at_ns)
         if [progress.tasks for progress in self._progress] != self._described:
             self._describe_again()
@@ -230,7 +231,7 @@ class Progress:
     """Passes on an operator's blocks and their times. Used by the thread of the execution."""
 
     def __init__(self, metrics: Any, operator: _core.OperatorHandle) -> None:
-        self._metrics = metrics
+        self.metrics = metrics
         self._calls = _core.OverlappingCalls(operator)
         self._blocks = 0
         self._busy_s = 0.0
@@ -239,11 +240,11 @@ class Progress:
 
     def count_tasks(self) -> None:
         """Raises AttributeError if Ray's counters have other names."""
-        self.tasks = max(self.tasks, int(self._metrics.num_tasks_running))
+        self.tasks = max(self.tasks, int(self.metrics.num_tasks_running))
 
     def update(self) -> None:
         """Passes on what is new. Raises AttributeError if Ray's counters have other names."""
-        metrics = self._metrics
+        metrics = self.metrics
         blocks = int(metrics.num_task_outputs_generated) - self._blocks
         if blocks <= 0:
             return
@@ -256,16 +257,8 @@ class Progress:
             self._calls.done(now_ns - int(max(0.0, busy_s) / calls * 1e9), False)
 
     def _busy_time(self) -> float:
-        found = [value for name in _BUSY if (value := getattr(self._metrics, name, None))]
+        found = [value for name in _BUSY if (value := getattr(self.metrics, name, None))]
         return float(found[0]) if found else 0.0
-
-    def waiting_blocks(self) -> int:
-        """Blocks that wait for this operator."""
-        return int(self._metrics.num_external_inqueue_blocks)
-
-    def finished_blocks(self) -> int:
-        """Blocks of this operator that wait for the next one, or for the loop."""
-        return int(self._metrics.num_external_outqueue_blocks)
 
 
 def _library() -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
-from headrace.loaders.kit.base import guarded, subclass
+from headrace.loaders.kit.base import classes_of, guarded, subclass
 from headrace.loaders.kit.names import callers, object_name
 from headrace.loaders.torch_dataloader import loaders, outer_loops
 from headrace.loaders.torch_dataloader.first_draw import (
@@ -326,7 +326,10 @@ def _attach(iterator: Any, start: _Start) -> None:
     if start.outer is not None:
         start.outer.adopt(start.watch)
     elif phased_loops():
-        own[_RECORD] = start.handle, loaders.name_when_made(start.loader)
+        own[_RECORD] = (
+            start.handle,
+            loaders.name_when_made(start.loader, getattr(start.loader, "dataset", None)),
+        )
         _begin_phase(iterator)
 
 
@@ -402,13 +405,10 @@ def patch_owner(owner: type | None) -> None:
     owner._get_iterator = hooked_get_iterator(owner)  # type: ignore[attr-defined]
 
 
-def _classes() -> list[type]:
+def _classes() -> tuple[type, ...]:
     """DataLoader and the imported classes that make iterators in their own way."""
-    found = [
-        getattr(sys.modules.get("torch.utils.data"), "DataLoader", None),
-        getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None),
-    ]
-    return [one for one in found if isinstance(one, type)]
+    stateful = classes_of("torchdata.stateful_dataloader", "StatefulDataLoader")
+    return *classes_of("torch.utils.data", "DataLoader"), *stateful
 
 
 def patch_class() -> None:

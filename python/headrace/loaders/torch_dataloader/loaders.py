@@ -141,12 +141,11 @@ def is_method_of(frame: FrameType, loader: Any) -> bool:
 def name_of_new(loader: Any, dataset: Any) -> str:
     """The name under which a loader will be recorded that is being made over ``dataset``."""
     note_site(loader, dataset)
-    return _readable_name(dataset, *_made_by(loader, dataset))
+    return name_when_made(loader, dataset)
 
 
-def name_when_made(loader: Any) -> str:
+def name_when_made(loader: Any, dataset: Any) -> str:
     """What `name_of_new` returned for it."""
-    dataset = getattr(loader, "dataset", None)
     return _readable_name(dataset, *_made_by(loader, dataset))
 
 

@@ -19,8 +19,8 @@ _DEEPEST_STACK = 40
 
 
 def _sharing_strategy() -> str:
-    strategy = getattr(sys.modules.get("torch.multiprocessing"), "get_sharing_strategy", None)
-    return str(strategy()) if strategy is not None else ""
+    strategy = getattr(sys.modules.get("torch.multiprocessing"), "get_sharing_strategy", str)
+    return str(strategy())
 
 
 def _start_method(loader: Any) -> str:

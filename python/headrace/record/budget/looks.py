@@ -282,16 +282,12 @@ class Looks:
             known["kind"] = loop.kind or known.get("kind", "")
             known["beside"] = self._is_beside(loop)
 
-    def end(self) -> None:
-        """The program ends: a step that it was left in, as by ``sys.exit``, is over."""
-        for loop in list(self._loops):
-            self._loop_is_over(loop, program_ends=True)
-
     def save_now(self, ends: bool = False) -> None:
         """On another thread than the one that looks. ends: the run is over."""
         try:
-            if ends:
-                self.end()
+            for loop in list(self._loops) if ends else ():
+                # A step that the program was left in, as by ``sys.exit``, is over.
+                self._loop_is_over(loop, program_ends=True)
             self.save()
         except RuntimeError:  # changed by the thread that looks; the next one writes it
             pass
