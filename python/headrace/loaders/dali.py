@@ -54,14 +54,12 @@ def _timed(group: Any) -> _core.TimedCallable:
 class DaliAdapter(Adapter):
     """GetNext waits for DALI's threads, of which nothing is recorded."""
 
+    shown_as = "DALI"
     libraries = ("nvidia.dali",)
     loops = (f"{_ITERATORS}:_DaliBaseIterator",)
 
     def detect(self, obj: object) -> int:
         return 50 if _pipelines(obj) is not None else 0
-
-    def name(self, obj: Any) -> str:
-        return "DALI"
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS

@@ -10,9 +10,8 @@ from types import GeneratorType
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.errors import UsageError
-from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of, guarded
 from headrace.loaders.kit.names import object_name
 from headrace.record.operator import code_key, is_coroutine_function, readable
 from headrace.record.session import kept_session, not_recorded
@@ -130,15 +129,12 @@ class QueueConsumerAdapter(Adapter):
 class PipelineAdapter(Adapter):
     """A `headrace.Pipeline`; detected by its own class, because it reports to be an IterableDataset."""
 
+    shown_as = "pipeline"
+    attachment = Attachment
+
     def detect(self, obj: object) -> int:
         module = sys.modules.get("headrace.pipeline")
         return 100 if module is not None and type(obj) is module.Pipeline else 0
-
-    def name(self, obj: object) -> str:
-        return "pipeline"
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return Attachment(obj)
 
     def unrecorded(self, obj: Any) -> Any:
         return obj._unrecorded()
@@ -166,15 +162,11 @@ class WholeQueueAdapter(Adapter):
     or process makes them.
     """
 
+    shown_as = "queue"
+
     def detect(self, obj: object) -> int:
         kinds = (queue.Queue, _core.Queue, *classes_of("asyncio.queues", "Queue"), *_process_queues())
         return 60 if isinstance(obj, (*kinds, queue.SimpleQueue)) else 0
-
-    def name(self, obj: object) -> str:
-        return "queue"
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        raise NotImplementedError  # it records itself
 
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
@@ -191,16 +183,13 @@ class WholeQueueAdapter(Adapter):
         from headrace.loaders.no_loader.thread_queues import name_in  # needs multiprocessing
 
         shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
-        try:
+        with guarded(not_recorded):
             session = kept_session(run, rank)
             from headrace.loaders import queue_recorders as of
 
             kinds = ((queue.Queue, of.record_threads), (_process_queues(), of.record_processes))
             record = next((each for kind, each in kinds if isinstance(obj, kind)), of.TaskQueueRecorder)
             record(obj, shown, session)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            not_recorded(error)
         return obj
 
 

@@ -7,6 +7,7 @@ takes its first batch. With ``workers`` 0 or 1 a PyDataset is read in the loop, 
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit import streams
-from headrace.loaders.kit.base import describe, guarded, unexpected
+from headrace.loaders.kit.base import describe, guarded, guarded_detail, unexpected
 from headrace.loaders.kit.graph import Graph
 from headrace.loaders.torch_dataloader.hook import Around, loader_around
 from headrace.loaders.torch_dataloader.operators import Plan
@@ -64,7 +65,7 @@ class RecordedSequence:
         fetcher = self._of_thread.fetcher = _Fetcher(self._dataset)
         if in_process and not join_run(self._live_path):
             return fetcher.fetch
-        with guarded(self._loader.value, gap=_core.NO_WORKER_DETAIL):
+        with guarded_detail(self._loader.value, gap=_core.NO_WORKER_DETAIL):
             walk = Plan(self._loader.value, "workers", in_front=-1)  # the model's first stage
             walk.visit_dataset(self._dataset)
             walk.add(None, "dataset", self._dataset, lambda: walk.timed_dataset(self._dataset))
@@ -95,7 +96,7 @@ def install(module: Any) -> None:
         around = loader_around(sys._getframe(1)) if enabled() and self in _loaders else None
         if around is None:
             return None
-        with guarded(around.handle, "keras", _core.NO_WORKER_DETAIL):
+        with guarded_detail(around.handle, "keras", _core.NO_WORKER_DETAIL):
             _begin(self, around)
         return streams.waiting(batches)
 
@@ -170,7 +171,5 @@ RECORDED_AFTER = {_MODULE: ""}
 
 def record_every_loader() -> None:
     """From now on each PyDataset that feeds a recorded DataLoader shows its workers (``headrace run``)."""
-    try:
+    with guarded(functools.partial(unexpected, "keras")):
         install(sys.modules[_MODULE])
-    except Exception as error:  # the loop must still run
-        unexpected("keras", error)

@@ -17,7 +17,7 @@ from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.iterable import IterableAdapter
 from headrace.loaders.kit import every_loop, libraries
-from headrace.loaders.kit.base import Adapter, Attachment, classes_of, guarded
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of, guarded_detail
 from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.kit.probes import follow_levels
@@ -42,7 +42,7 @@ class Producer:
         """The worker begins."""
         self.generator.set_thread_id(number)
         if join_run(self._live_path):
-            with guarded(self._loader, gap=_core.NO_WORKER_DETAIL):
+            with guarded_detail(self._loader, gap=_core.NO_WORKER_DETAIL):
                 self.record(names_functions=number == 0)
 
     def record(self, names_functions: bool) -> list[_core.OperatorHandle]:

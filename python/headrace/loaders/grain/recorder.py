@@ -20,7 +20,7 @@ from headrace.loaders.grain.graph import (
     kind_of,
     read_graph,
 )
-from headrace.loaders.kit.base import guarded
+from headrace.loaders.kit.base import guarded_detail
 from headrace.record.operator import readable
 from headrace.record.session import join_run
 
@@ -153,7 +153,7 @@ def install() -> None:
             return make(ds, interleave_iterator, start_prefetch, starting_state)
         iterator = make(ds, interleave_iterator, False)
         recorder, *place = known
-        with guarded(recorder.loader, "grain", _core.NO_WORKER_DETAIL):
+        with guarded_detail(recorder.loader, "grain", _core.NO_WORKER_DETAIL):
             recorder.follow(iterator, *place)
         if start_prefetch:
             iterator.start_prefetch()
@@ -181,7 +181,7 @@ class WorkerStart(NamedTuple):
         if self.users is not None:
             self.users()
         if join_run(self.recorder.live_path):
-            with guarded(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
+            with guarded_detail(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
                 self._follow_first_iterator()
 
     def _follow_first_iterator(self) -> None:
@@ -198,7 +198,7 @@ class WorkerStart(NamedTuple):
                 depth[0] -= 1
             if depth[0] == 0:  # the outermost one: what the process takes from
                 kind.__iter__ = make
-                with guarded(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
+                with guarded_detail(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
                     self.recorder.follow(iterator, self.first, self.takes)
             return iterator
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.common.handlers import let_through
@@ -28,16 +28,10 @@ def classes_of(module: str, *names: str) -> tuple[type, ...]:
 
 
 class guarded:  # noqa: N801 - used like a statement
-    """``with guarded(loader, library):`` around what reads a library's private names.
+    """``with guarded(then):`` around what may fail, though the loop must still run: then ``then(error)``."""
 
-    If it raises, the loop still runs, and the record of ``loader``, given by its number in a worker process,
-    says what is missing. library: one line names it; "": none does.
-    """
-
-    def __init__(
-        self, loader: _core.LoaderHandle | int, library: str = "", gap: int = _core.NO_ITERATOR_DETAIL
-    ) -> None:
-        self._loader, self._library, self._gap = loader, library, gap
+    def __init__(self, then: Callable[[Exception], object] | None = None) -> None:
+        self._then = then
 
     def __enter__(self) -> None:
         pass
@@ -46,13 +40,28 @@ class guarded:  # noqa: N801 - used like a statement
         if not isinstance(error, Exception):
             return False
         let_through(error)
-        if isinstance(self._loader, int):
-            _core.miss(self._loader, self._gap)
-        else:
-            self._loader.miss(self._gap)
-        if self._library:
-            unexpected(self._library, error)
+        if self._then is not None:
+            self._then(error)
         return True
+
+
+def guarded_detail(
+    loader: _core.LoaderHandle | int, library: str = "", gap: int = _core.NO_ITERATOR_DETAIL
+) -> guarded:
+    """Around what reads a library's private names: if it raises, the record of ``loader`` misses that.
+
+    loader: its number in a worker process. library: one line names it; "": none does.
+    """
+
+    def misses(error: Exception) -> None:
+        if isinstance(loader, int):
+            _core.miss(loader, gap)
+        else:
+            loader.miss(gap)
+        if library:
+            unexpected(library, error)
+
+    return guarded(misses)
 
 
 def unexpected(library: str, error: Exception) -> None:
@@ -70,7 +79,7 @@ def record_detail(
     handle: _core.LoaderHandle, library: str, *steps: Callable[[_core.LoaderHandle], None]
 ) -> None:
     """Take steps that read a library's private names. If one fails, the wait for the loader is recorded."""
-    with guarded(handle, library):
+    with guarded_detail(handle, library):
         for step in steps:
             step(handle)
 
@@ -151,16 +160,6 @@ class Followed:
         return self._attachment.around(iter(self._attachment.iterable))
 
 
-class Watcher(Protocol):
-    """A framework's callback, which knows what the loops of its trainer are for."""
-
-    def role(self) -> str:
-        """The purpose of a loop that begins now: "train", "validation", ...; empty: unknown."""
-
-    def recorded(self, record: _core.LoaderHandle, role: str) -> None:
-        """``record`` is that of a loop that begins."""
-
-
 class Adapter:
     """Detects and attaches to one kind of loader."""
 
@@ -170,7 +169,9 @@ class Adapter:
     #: "module:Class.method"; the method is ``__iter__`` if there is none.
     classes: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
-    #: What `attach` makes of an object.
+    #: The name of its loaders; "": that of their class.
+    shown_as = ""
+    #: What `attach` makes of an object; none: it records itself.
     attachment: Callable[[Any], Attachment]
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
@@ -181,7 +182,7 @@ class Adapter:
 
     def name(self, obj: Any) -> str:
         """The loader's name in reports if the user gives none."""
-        return type(obj).__name__
+        return self.shown_as or type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         """Attach to ``obj`` without changing what it yields, raises or draws.

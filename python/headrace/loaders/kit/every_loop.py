@@ -11,12 +11,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.base import Adapter, Attachment, record_detail
+from headrace.loaders.kit.base import Adapter, Attachment, guarded, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.loaders.kit.libraries import MODULES, adapters, streams
 from headrace.loaders.kit.names import callers, is_the_users, user_line
@@ -31,6 +30,16 @@ from headrace.record.session import (
     loader_handle,
     not_recorded,
 )
+
+
+class Watcher(Protocol):
+    """A framework's callback, which knows what the loops of its trainer are for."""
+
+    def role(self) -> str:
+        """The purpose of a loop that begins now: "train", "validation", ...; empty: unknown."""
+
+    def recorded(self, record: _core.LoaderHandle, role: str) -> None:
+        """``record`` is that of a loop that begins."""
 
 
 class Recording(NamedTuple):
@@ -134,12 +143,9 @@ def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> 
 
 
 def _recording_of(obj: Any, adapter: Adapter) -> Recording | None:
-    try:
+    with guarded(not_recorded):
         return _of_object.get(id(obj)) or _open(obj, adapter)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
-        return None
+    return None
 
 
 def _open(obj: Any, adapter: Adapter) -> Recording:
@@ -221,19 +227,15 @@ class _Loop:
         self._block: BlockLoop | None = None
         self._attachment: Attachment | None = None
         self._ready: bool | None = None
-        try:
+        with guarded(not_recorded):
             session = kept_session()
             self._attachment = adapter.attach(obj)
             self._block = BlockLoop(session, _name_of(obj, adapter)[0], self._attachment.source)
             self._attachment.iterable = ()  # its recording ends with the object
             if self._attachment.unknown:
                 watch(self._block.handle, obj)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            not_recorded(error)
-            return
-        steps = self._attachment.open, self._attachment.begin_loop
-        record_detail(self._block.handle, adapter.libraries[0], *steps)
+            steps = self._attachment.open, self._attachment.begin_loop
+            record_detail(self._block.handle, adapter.libraries[0], *steps)
 
     def begin(self) -> None:
         ready = self._attachment.ready if self._attachment is not None else None

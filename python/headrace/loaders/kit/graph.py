@@ -6,7 +6,7 @@ the graph, describes it, sets its parameters, and removes the probes again.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -153,7 +153,7 @@ class Graph:
         return name if number == 1 else f"{name}#{number}"
 
 
-class Loader(Adapter):
+class Loader(Adapter, ABC):
     """The adapter of a library whose loaders can be read as a graph. `read` is all that it needs."""
 
     @abstractmethod

@@ -14,8 +14,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
+from headrace.loaders.kit.base import guarded, unexpected
 from headrace.record.operator import itself
 
 #: Removes a probe.
@@ -64,11 +63,8 @@ def after_each(obj: Any, method: str, then: Callable[[Any], None]) -> Undo:
     def call(*args: Any, **kwargs: Any) -> None:
         held: Any = keep()
         (earlier or getattr(type(held), method).__get__(held))(*args, **kwargs)
-        try:
+        with guarded(functools.partial(unexpected, type(held).__name__)):
             then(held)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            warn_once(f"operator detail unavailable: {type(held).__name__} is not as expected ({error!r})")
 
     return _own_method(obj, method, call)
 

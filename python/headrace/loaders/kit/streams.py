@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Attachment, unexpected
+from headrace.loaders.kit.base import Attachment, guarded, unexpected
 from headrace.loaders.kit.graph import Graph
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderModel, LoaderParameter
@@ -102,24 +102,20 @@ def chain_of(dataset: Any) -> Chain | None:
 def shards_of(dataset: Any) -> int | None:
     """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
     stages = _stages_of(dataset)
-    try:
+    with guarded():  # another version
         return (stages and stages.shards_of(dataset)) or None
-    except Exception as error:  # another version
-        let_through(error)
-        return None
+    return None
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """The parameters that the user of a stream, of a known library, set in it."""
     stages = _stages_of(dataset)
-    try:
-        found: dict[str, LoaderParameter] = {}
+    found: dict[str, LoaderParameter] = {}
+    with guarded():  # another version, or a table
         for each in stages.parameters_of(dataset) if stages is not None else ():
             found.setdefault(each.name, each)
         return list(found.values())
-    except Exception as error:  # another version, or a table
-        let_through(error)
-        return []
+    return []
 
 
 def splits_itself(dataset: Any) -> bool:
@@ -158,12 +154,9 @@ def install() -> bool:
     for stages in libraries.streams:
         if stages.module not in sys.modules:
             continue
-        try:
+        with guarded(partial(unexpected, stages.module.partition(".")[0])):
             stages.install()
             found = True
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            unexpected(stages.module.partition(".")[0], error)
     return found
 
 

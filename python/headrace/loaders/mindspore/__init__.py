@@ -12,10 +12,9 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Adapter, Attachment, record_detail, subclass
+from headrace.loaders.kit.base import Adapter, Attachment, guarded, guarded_detail, record_detail, subclass
 from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
@@ -48,7 +47,7 @@ class MindSporeAdapter(Adapter):
             wrapped.__class__ = subclass(type(obj), methods)
             records.register(wrapped, record)
             return wrapped
-        with record.guarded():
+        with guarded_detail(record.handle, "MindSpore"):
             record.take(obj.dataset, _time_running)
         _make_recorded(obj, record, None)
         obj.__class__ = subclass(type(obj), methods)
@@ -188,15 +187,13 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
     trees: list[Tree] = []
 
     def seen(root: Any) -> None:
-        with record.guarded():
+        with guarded_detail(record.handle, "MindSpore"):
             set_in_trial(lambda: Tree(root).graph.setters, record.handle.name)
             trees.append(record.take(root, time_stage))
 
     watch = None
-    try:
+    with guarded():
         watch = monitor.prepare(Tree(dataset))
-    except Exception as error:
-        let_through(error)
     _making.seen = seen
     try:
         make()
@@ -206,13 +203,10 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
         raise
     finally:
         _making.seen = None
-    try:
+    with guarded(not_recorded):
         if watch is not None and trees:
             watch.begin(trees[0], record.queues(trees[0]))
         _make_recorded(iterator, record, watch)
-    except Exception as error:
-        let_through(error)
-        not_recorded(error)
 
 
 def record_every_loader() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit.base import Attachment, guarded
 from headrace.loaders.kit.names import user_line
@@ -112,9 +111,6 @@ class Record(Attachment):
             self._queues[buffer.from_] = handle
         return self._queues
 
-    def guarded(self) -> guarded:
-        return guarded(self.handle, "MindSpore")
-
 
 def record_all() -> None:
     """From now on every dataset is recorded."""
@@ -138,14 +134,9 @@ def record_of(dataset: Any) -> Record | None:
         if known is not None:
             return known
         node = node.children[0] if len(node.children) == 1 else None
-    if not _every:
-        return None
-    try:
-        return _record_by_site(dataset)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
-        return None
+    with guarded(not_recorded):
+        return _record_by_site(dataset) if _every else None
+    return None
 
 
 def _record_by_site(dataset: Any) -> Record:

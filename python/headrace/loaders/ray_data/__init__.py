@@ -362,12 +362,10 @@ _MODULE = "ray.data.iterator"
 class RayDataAdapter(Adapter):
     """Batches of a dataset of Ray Data."""
 
+    shown_as = "Ray Data"
     attachment = RayAttachment
     libraries = ("ray.data",)
     classes = ("ray.data.iterator:_IterableFromIterator",)
-
-    def name(self, obj: Any) -> str:
-        return "Ray Data"
 
 
 libraries.adapters.append(RayDataAdapter())

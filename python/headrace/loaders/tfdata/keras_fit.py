@@ -17,7 +17,8 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import every_loop
-from headrace.loaders.kit.base import Adapter, Watcher
+from headrace.loaders.kit.base import Adapter
+from headrace.loaders.kit.every_loop import Watcher
 from headrace.loaders.kit.names import callers
 from headrace.record.session import enabled
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
-from headrace.loaders.kit.base import classes_of, guarded, subclass
+from headrace.loaders.kit.base import classes_of, guarded_detail, subclass
 from headrace.loaders.kit.names import callers, object_name
 from headrace.loaders.torch_dataloader import loaders, outer_loops
 from headrace.loaders.torch_dataloader.first_draw import (
@@ -220,7 +220,7 @@ def adopt_iterators(loader: Any, handle: _core.LoaderHandle) -> None:
 
 
 def _try_attach(iterator: Any, start: _Start) -> None:
-    with guarded(start.handle, "torch's DataLoader iterator"):
+    with guarded_detail(start.handle, "torch's DataLoader iterator"):
         _attach(iterator, start)
 
 

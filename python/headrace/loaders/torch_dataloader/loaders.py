@@ -10,9 +10,9 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.base import Watcher
+from headrace.loaders.kit.base import guarded
+from headrace.loaders.kit.every_loop import Watcher
 from headrace.loaders.kit.names import callers, is_the_users, object_name
 from headrace.loaders.torch_dataloader import operators
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
@@ -190,12 +190,9 @@ def record_of(loader: Any) -> _core.LoaderHandle | None:
     adopting = _adopting.get(id(getattr(loader, "dataset", None)))
     if adopting is not None and adopting.fits(loader):
         return adopting.record
-    try:
+    with guarded(not_recorded):
         return _record_by_site(loader) if _every else None
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
-        return None
+    return None
 
 
 def _record_by_site(loader: Any) -> _core.LoaderHandle:

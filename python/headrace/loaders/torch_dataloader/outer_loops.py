@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from headrace import _core
+from headrace.loaders.kit.base import classes_of
 from headrace.loaders.kit.names import callers
 from headrace.loaders.torch_dataloader import loaders
 from headrace.loaders.torch_dataloader.loaders import is_method_of
@@ -132,10 +133,10 @@ def around(loader: Any) -> OuterLoop | None:
 def patch() -> None:
     """Record the loops over those classes that are imported. Idempotent."""
     for module, (name, inner) in _CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        iterate = getattr(kind, "__iter__", None)
-        if kind is not None and iterate is not None and not isinstance(iterate, _core.HookedCall):
-            kind.__iter__ = _core.HookedCall(iterate, None, partial(_begins, inner))
+        kind: Any
+        for kind in classes_of(module, name):
+            if not isinstance(kind.__iter__, _core.HookedCall):
+                kind.__iter__ = _core.HookedCall(kind.__iter__, None, partial(_begins, inner))
 
 
 def _begins(holder: str, made: Any, loader: Any) -> Any:

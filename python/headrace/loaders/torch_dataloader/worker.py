@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.kit.base import guarded, subclass
+from headrace.loaders.kit.base import guarded_detail, subclass
 from headrace.loaders.kit.names import callers
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
@@ -64,9 +64,9 @@ class WorkerStart:
         writer = _core.DeliveryWriter.enter(self.loader, self.pass_number, worker_id, self.siblings)
         if writer is None:
             return
-        with guarded(self.loader, gap=_core.NO_WORKER_DETAIL):
+        with guarded_detail(self.loader, gap=_core.NO_WORKER_DETAIL):
             self.time_fetcher()
-        with guarded(self.loader, gap=_core.NO_HANDOFF_DETAIL):
+        with guarded_detail(self.loader, gap=_core.NO_HANDOFF_DETAIL):
             _follow_queues(writer)
 
     def time_fetcher(self) -> None:
@@ -80,7 +80,7 @@ class WorkerStart:
             info = worker_info()
             if info is None or dataset is not info.dataset:
                 return  # the fetcher of a loader that is used inside this worker
-            with guarded(loader, gap=_core.NO_WORKER_DETAIL):
+            with guarded_detail(loader, gap=_core.NO_WORKER_DETAIL):
                 instrument(fetcher, loader, names_functions=info.id == 0)
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
