@@ -19,7 +19,7 @@ from headrace._core import DeviceArray, Queue, __version__
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError, WatchError
 from headrace.loaders.wrap import wrap
 from headrace.record.operator import operator
-from headrace.record.session import Session, session
+from headrace.record.session import Session, params, session
 from headrace.record.to_device import to_device
 from headrace.results.report import Report
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from headrace.predict.tuning import Tuned, tune
     from headrace.record.get_next import get_next
     from headrace.record.operator import annotate
-    from headrace.record.params import params
     from headrace.record.steps import step, trace_steps
     from headrace.results import timeline
     from headrace.results.runs_table import runs
@@ -117,7 +116,6 @@ _LATER = {
     "load": "headrace.show.loading",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
-    "params": "headrace.record.params",
     "runs": "headrace.results.runs_table",
     "source": "headrace.pipeline",
     "step": "headrace.record.steps",

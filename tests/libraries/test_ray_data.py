@@ -120,7 +120,7 @@ def test_errors_and_early_ends_are_the_bare_ones() -> None:
 def test_another_version_shows_the_wait_alone(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from headrace.loaders.ray_data.callback import Progress
+    from headrace.loaders.ray_data import Progress
 
     def changed(self: Progress) -> None:
         raise AttributeError("num_tasks_running")
@@ -133,7 +133,7 @@ def test_another_version_shows_the_wait_alone(
 
 
 def test_counters_without_the_functions_time_are_not_used() -> None:
-    from headrace.loaders.ray_data.callback import require_function_time
+    from headrace.loaders.ray_data import require_function_time
 
     require_function_time(types.SimpleNamespace(function_body_time_s=None, block_generation_time=0.1))
     with pytest.raises(AttributeError, match="function_body_time_s"):  # as in Ray 2.55
@@ -141,7 +141,7 @@ def test_counters_without_the_functions_time_are_not_used() -> None:
 
 
 def test_workers_do_not_get_the_callback() -> None:
-    from headrace.loaders.ray_data.callback import CallbackClasses, RecordingCallback
+    from headrace.loaders.ray_data import CallbackClasses, RecordingCallback
 
     classes = CallbackClasses([int, RecordingCallback])
     assert pickle.loads(pickle.dumps(classes)) == [int]

@@ -14,8 +14,7 @@ import pytest
 
 import headrace as hr
 from headrace.record import loop_phases
-from headrace.record.batch_copy import copy_batch
-from headrace.record.cached_batches import CachedBatches, Rounds, size_of
+from headrace.record.cached_batches import CachedBatches, Rounds, copy_batch, size_of
 from virtual import VirtualTime
 
 pytest_plugins = ["virtual"]

@@ -200,7 +200,6 @@ def begin() -> VirtualTime:
 def _forget_earlier_loops() -> None:
     """Those of other tests are sampled no more; after some time of them it would be more seldom."""
     inside_next._watched.clear()
-    inside_next._threads.clear()
     for thread in list(sampling_thread._running):
         if next(thread._steps, None) is None:
             sampling_thread._running.remove(thread)

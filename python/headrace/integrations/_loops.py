@@ -57,8 +57,8 @@ class Loops:
         self._began = False
         self._live = LiveRanks(local_segments)
         #: With their roles, the records that were seen, and their steps when they were last reported.
-        self._seen: list[tuple[weakref.ref[loaders.Record], str]] = []
-        self._reported: weakref.WeakKeyDictionary[loaders.Record, int] = weakref.WeakKeyDictionary()
+        self._seen: list[tuple[weakref.ref[_core.LoaderHandle], str]] = []
+        self._reported: weakref.WeakKeyDictionary[_core.LoaderHandle, int] = weakref.WeakKeyDictionary()
         #: Reports since the beginning, by what they are of: the newest of each.
         self.reports: dict[str, Report] = {}
 
@@ -97,7 +97,7 @@ class Loops:
             if only is not None and role not in (only, ""):
                 continue
             try:
-                report = report_of_loop(record.handle)
+                report = report_of_loop(record)
             except Error:
                 continue
             steps = report.profile.sink.steps
@@ -107,7 +107,7 @@ class Loops:
             what = self._name(record, role)
             self.reports[what] = report
             live = self._live.of_loader(report.loader)
-            of_epoch = scalars(_last_epoch(record.handle) or report, live).items()
+            of_epoch = scalars(_last_epoch(record) or report, live).items()
             figures = {f"{what}/{name}": value for name, value in of_epoch if _is_shown(name)}
             found.append(Epoch(what, report, figures, live))
         return found
@@ -117,18 +117,18 @@ class Loops:
     def role(self) -> str:
         return self._role_now()
 
-    def recorded(self, record: loaders.Record, role: str) -> None:
+    def recorded(self, record: _core.LoaderHandle, role: str) -> None:
         self._seen = [(known, of) for known, of in self._seen if known() not in (None, record)]
         self._seen.append((weakref.ref(record), role))
 
     def _alive(self) -> list[tuple[Any, str]]:
         return [(record, role) for known, role in self._seen if (record := known()) is not None]
 
-    def _name(self, record: loaders.Record, role: str) -> str:
+    def _name(self, record: _core.LoaderHandle, role: str) -> str:
         # A framework that makes a loader anew for each epoch may keep the earlier one meanwhile.
-        name = unnumbered(record.handle.name)
-        others = (unnumbered(other.handle.name) for other, of in self._alive() if of == role)
-        return role if role and all(other == name for other in others) else record.handle.name
+        name = unnumbered(record.name)
+        others = (unnumbered(other.name) for other, of in self._alive() if of == role)
+        return role if role and all(other == name for other in others) else record.name
 
 
 def _last_epoch(handle: _core.LoaderHandle) -> Report | None:

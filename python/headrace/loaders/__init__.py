@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from headrace.errors import UsageError
@@ -13,10 +12,10 @@ from headrace.loaders.iterable import (
     PipelineAdapter,
     PoolResultsAdapter,
     QueueConsumerAdapter,
+    WholeQueueAdapter,
 )
 from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.wrapped_queues import WholeQueueAdapter
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import is_generator_function, name_of
 
 ADAPTERS = libraries.adapters
@@ -53,7 +52,8 @@ __all__ = ["ADAPTERS", "Adapter", "Attachment", "adapter_for"]
 def refuse_mistakes(obj: Any) -> None:
     """Raises UsageError with what to wrap instead."""
     if isinstance(obj, (str, bytes, os.PathLike)):
-        raise UsageError(f"wrap needs the loader, not its file: {_shortened(obj)} is a {type(obj).__name__}")
+        shown = repr(obj) if len(repr(obj)) <= 60 else f"{repr(obj)[:57]}..."
+        raise UsageError(f"wrap needs the loader, not its file: {shown} is a {type(obj).__name__}")
     if isinstance(obj, dict):
         raise UsageError(
             f"wrap needs one loader, not a dict of {len(obj)}: wrap each of its values under its own name"
@@ -61,11 +61,5 @@ def refuse_mistakes(obj: Any) -> None:
     if is_generator_function(obj):
         name = name_of(obj)
         raise UsageError(f"{name} is a generator function: call it, hr.wrap({name}(...))")
-    module = getattr(sys.modules.get("torch.nn"), "Module", None)
-    if module is not None and isinstance(obj, module):
+    if isinstance(obj, classes_of("torch.nn", "Module")):
         raise UsageError(f"wrap needs the loader, not the model: {type(obj).__name__} is a torch.nn.Module")
-
-
-def _shortened(obj: object) -> str:
-    shown = repr(obj)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."

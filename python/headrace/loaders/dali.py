@@ -9,8 +9,8 @@ from typing import Any
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.iterable import Calls
-from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit import every_loop
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import code_key, name_of, readable
 
 _ITERATORS = "nvidia.dali.plugin.base_iterator"
@@ -19,13 +19,10 @@ _ITERATORS = "nvidia.dali.plugin.base_iterator"
 def _pipelines(obj: Any) -> list[Any] | None:
     """The pipelines of an iterator of DALI's plugins, or of ``pipeline.run``; None: it is something else."""
     if isinstance(obj, types.MethodType) and obj.__name__ == "run":
-        kind = getattr(sys.modules.get("nvidia.dali.pipeline"), "Pipeline", None)
-        return [obj.__self__] if kind is not None and isinstance(obj.__self__, kind) else None
-    kind = getattr(sys.modules.get(_ITERATORS), "_DaliBaseIterator", None)
-    if kind is None or not isinstance(obj, kind):
-        return None
-    found = getattr(obj, "_pipes", None)
-    return list(found) if found is not None else []
+        is_pipeline = isinstance(obj.__self__, classes_of("nvidia.dali.pipeline", "Pipeline"))
+        return [obj.__self__] if is_pipeline else None
+    is_iterator = isinstance(obj, classes_of(_ITERATORS, "_DaliBaseIterator"))
+    return list(getattr(obj, "_pipes", None) or []) if is_iterator else None
 
 
 class DaliAttachment(Attachment):
@@ -57,13 +54,12 @@ def _timed(group: Any) -> _core.TimedCallable:
 class DaliAdapter(Adapter):
     """GetNext waits for DALI's threads, of which nothing is recorded."""
 
+    shown_as = "DALI"
     libraries = ("nvidia.dali",)
+    loops = (f"{_ITERATORS}:_DaliBaseIterator",)
 
     def detect(self, obj: object) -> int:
         return 50 if _pipelines(obj) is not None else 0
-
-    def name(self, obj: Any) -> str:
-        return "DALI"
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
@@ -71,14 +67,5 @@ class DaliAdapter(Adapter):
         return DaliAttachment(obj, _pipelines(obj) or [], source)
 
 
-libraries.adapters.append(DaliAdapter())
-
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
-RECORDED_AFTER = {"nvidia.dali.plugin.base_iterator": ""}
-
-
-def record_every_loader() -> None:
-    """Record every loop over an iterator of DALI's (``headrace run``)."""
-    from headrace.loaders.kit.every_loop import patch
-
-    patch(sys.modules[_ITERATORS]._DaliBaseIterator, DaliAdapter())
+record_every_loader = every_loop.add(DaliAdapter())
+RECORDED_AFTER = {_ITERATORS: ""}

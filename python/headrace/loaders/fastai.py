@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import sys
-from types import FrameType, FunctionType
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 from headrace import _core
@@ -17,13 +18,11 @@ from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.iterable import IterableAdapter
 from headrace.loaders.kit import every_loop, libraries
-from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.loaders.kit.names import object_name
+from headrace.loaders.kit.base import Adapter, Attachment, subclass
+from headrace.loaders.kit.names import callers, object_name
 from headrace.loaders.torch_dataloader import hook, loaders
-from headrace.loaders.torch_dataloader.foreign import ForeignLoader, register
-from headrace.loaders.torch_dataloader.operators import Plan
+from headrace.loaders.torch_dataloader.operators import ForeignLoader, Plan, register
 from headrace.loaders.torch_dataloader.outer_loops import OuterLoop
-from headrace.record.session import in_its_phase
 
 #: Callbacks that run where a batch is made, in their order.
 _OF_ITEMS = ("after_item", "before_batch")
@@ -49,33 +48,25 @@ def plan(walk: Plan, fetcher: Any) -> None:
     loader = fetcher.dataset.d
     dataset = own_attribute(loader, "dataset")
     if dataset is not None:
-        visit_transforms(walk, dataset)
+        walk.visit_dataset(dataset)
+        # The transforms of a dataset of fastai's own (`TfmdLists`, `Datasets`), or of torchvision's kind.
+        for each in _items(own_attribute(dataset, "tls")) or [dataset]:
+            _visit_pipeline(walk, own_attribute(each, "tfms"))
         walk.add(loader, "dataset", dataset, lambda: walk.timed_dataset(dataset))
     for name in _OF_ITEMS:
-        visit_callback(walk, loader, name)
+        # A callback of the user's, in front of the class's own function: an object, or transforms.
+        callback = vars(loader).get(name)
+        if isinstance(callback, FunctionType):
+            place = _core.STAGE_TRANSFORM + len(walk.operators)
+            operator = walk.operator(object_name(callback), "map", place)
+            walk.add(loader, name, callback, partial(_core.TimedCallable, callback, operator, True))
+        elif callable(callback) and not _visit_pipeline(walk, callback):
+            walk.time_calls(callback)
     # The rest of the generator's time: it draws, joins items, and makes a batch of them.
     made = vars(loader).get("create_batch")
     joins = walk.operator("create_batch" if made is None else object_name(made), "batch", _core.STAGE_COLLATE)
     batches = fetcher.dataset_iter
     walk.add(None, "dataset_iter", batches, lambda: _core.OperatorIterator(batches, joins))
-
-
-def visit_callback(walk: Plan, loader: Any, name: str) -> None:
-    """A callback of the user's: a callable object, or a pipeline of transforms."""
-    callback = vars(loader).get(name)  # in front of the class's own function
-    if isinstance(callback, FunctionType):
-        operator = walk.operator(object_name(callback), "map", _core.STAGE_TRANSFORM + len(walk.operators))
-        walk.add(loader, name, callback, lambda: _core.TimedCallable(callback, operator, True))
-    elif callable(callback) and not _visit_pipeline(walk, callback):
-        walk.time_calls(callback)
-
-
-def visit_transforms(walk: Plan, dataset: Any) -> None:
-    """The transforms of a dataset of fastai's own (`TfmdLists`, `Datasets`), or of torchvision's kind."""
-    walk.visit_dataset(dataset)
-    lists = _items(own_attribute(dataset, "tls")) or [dataset]
-    for each in lists:
-        _visit_pipeline(walk, own_attribute(each, "tfms"))
 
 
 def is_empty(pipeline: Any) -> bool:
@@ -125,28 +116,31 @@ class FastaiAdapter(Adapter):
 
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
         install()
-        wrapped, fake = copy.copy(obj), copy.copy(obj.fake_l)
-        wrapped.fake_l, fake.d, fake.dataset = fake, wrapped, fake
+        wrapped, fake = _copied(obj)
         wrapped.__class__ = _below(type(obj), methods)
-        fake.__class__ = _below(type(fake), {loaders.RECORD: loaders.Record(handle)})
+        fake.__class__ = _below(type(fake), {loaders.RECORD: handle})
         return wrapped
 
     def unrecorded(self, obj: Any) -> Any:
-        plain, fake = copy.copy(obj), copy.copy(obj.fake_l)
-        plain.fake_l, fake.d, fake.dataset = fake, plain, fake
+        plain, fake = _copied(obj)
         vars(fake)[loaders.UNRECORDED] = True
         return plain
 
 
-def _below(base: Any, methods: dict[str, Any]) -> type:
+def _copied(obj: Any) -> tuple[Any, Any]:
+    """A copy, and that of the loader that only torch sees."""
+    made, fake = copy.copy(obj), copy.copy(obj.fake_l)
+    made.fake_l, fake.d, fake.dataset = fake, made, fake
+    return made, fake
+
+
+def _below(base: Any, methods: dict[str, Any]) -> Any:
     """A subclass that is the class itself in other processes."""
 
     def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
         return object.__new__, (base,), vars(self)
 
-    namespace = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
-    made: type = type(base)(base.__name__, (base,), {**namespace, "__reduce_ex__": __reduce_ex__, **methods})
-    return made
+    return subclass(base, {"__reduce_ex__": __reduce_ex__, **methods})
 
 
 def missing_name() -> str:
@@ -189,31 +183,19 @@ def _begins(made: Any, loader: Any) -> Any:
         return None
     fake = loader.fake_l
     record = loaders.record_of(fake)
-    if record is None or record.handle.id < 0:
+    if record is None or record.id < 0:
         return None
-    loop = OuterLoop(made, fake, record.handle)
-    _time_after_batch(loop, loader)
-    return in_its_phase(loop, record.handle, fake, lambda recorded: recorded.made)
+    loop = OuterLoop(made, fake, record)
+    callback = vars(loader).get("after_batch")
+    if callable(callback) and not is_empty(callback):
+        loop.time(loader, "after_batch", "after_batch")
+    return loop.in_its_phase(fake)
 
 
 def _is_a_look() -> bool:
     """One batch that fastai takes to show it, or to learn its shape, is no loop."""
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(4):
-        if frame is None:
-            return False
-        if frame.f_code.co_name in ("one_batch", "first"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _time_after_batch(loop: OuterLoop, loader: Any) -> None:
-    callback = vars(loader).get("after_batch")
-    if callable(callback) and not is_empty(callback):
-        loop.time(loader, "after_batch", "after_batch")
+    return any(each.f_code.co_name in ("one_batch", "first") for each in callers(sys._getframe(1), 4))
 
 
 libraries.adapters.append(FastaiAdapter())
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {_MODULE: ""}

@@ -9,10 +9,10 @@ whole.
 from __future__ import annotations
 
 import copy
-import functools
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from headrace import _core
@@ -20,7 +20,7 @@ from headrace.loaders.kit import every_loop
 from headrace.loaders.kit import streams as _streams
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import name_of, readable
-from headrace.results.loader_model import LoaderModel, LoaderParameter
+from headrace.results.loader_model import LoaderParameter
 
 _MODULE = "datasets.iterable_dataset"
 #: The stages of loops that have begun: the operators of the stream, and how far below its last stage.
@@ -38,20 +38,17 @@ def install() -> None:
     prepare = getattr(dataset, "_prepare_ex_iterable_for_iteration", None)
     if base is None or prepare is None:
         raise LookupError("IterableDataset has no _prepare_ex_iterable_for_iteration")
-    if getattr(prepare, "headrace", False):
+    if isinstance(prepare, _core.HookedCall):
         return
 
-    @functools.wraps(prepare)
-    def prepared(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _beginning.chain = _streams.chain_of(self)
-        return prepare(self, *args, **kwargs)
+    def prepares(stream: Any, *_: Any) -> None:
+        _beginning.chain = _streams.chain_of(stream)
 
-    prepared.headrace = True  # type: ignore[attr-defined]
-    dataset._prepare_ex_iterable_for_iteration = prepared
+    dataset._prepare_ex_iterable_for_iteration = _core.HookedCall(prepare, prepares)
     for kind in _all_below(base):
         for method in ("__iter__", "_iter_arrow"):
             if method in vars(kind):
-                setattr(kind, method, _timed_method(vars(kind)[method]))
+                setattr(kind, method, _core.HookedCall(vars(kind)[method], None, _timed))
 
 
 def _all_below(base: type) -> list[type]:
@@ -62,24 +59,19 @@ def _all_below(base: type) -> list[type]:
     return found[1:]
 
 
-def _timed_method(make: Any) -> Any:
-    @functools.wraps(make)
-    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        iterator = make(self, *args, **kwargs)
-        caller = _core.local_variables(sys._getframe(1)).get("self")
-        if caller is self:  # with another of its own methods
-            return iterator
-        chain, depth = _place_of(self, caller)
-        if chain is None:
-            return iterator
-        for below in _below(self):
-            _places[below] = chain, depth + 1
-        if len(getattr(self, "ex_iterables", ())) > 0 and "Cycling" in type(self).__name__:
-            return _streams.waiting(iterator)  # its sources run in threads of an executor
-        name, kind = _name_and_kind(self)
-        return chain.timed(iterator, depth, name, kind)
-
-    return timed
+def _timed(iterator: Any, stage: Any, *_: Any) -> Any:
+    """What takes the place of an iterator that a stage made; None: it is not recorded."""
+    caller = _core.local_variables(sys._getframe(1)).get("self")
+    if caller is stage:  # with another of its own methods
+        return None
+    chain, depth = _place_of(stage, caller)
+    if chain is None:
+        return None
+    for below in _below(stage):
+        _places[below] = chain, depth + 1
+    if len(getattr(stage, "ex_iterables", ())) > 0 and "Cycling" in type(stage).__name__:
+        return _streams.waiting(iterator)  # its sources run in threads of an executor
+    return chain.timed(iterator, depth, *_name_and_kind(stage))
 
 
 def _place_of(stage: Any, caller: Any) -> _Place:
@@ -126,14 +118,10 @@ def shards_of(dataset: Any) -> int | None:
     return int(dataset.num_shards) if hasattr(dataset, "_ex_iterable") else None
 
 
-def parameters_of(dataset: Any) -> list[LoaderParameter]:
+def parameters_of(dataset: Any) -> Iterator[LoaderParameter]:
     """The parameters that its user set in the stages."""
-    found: dict[str, LoaderParameter] = {}
-
-    def add(name: str, value: Any, usual: Any, set_in: str) -> None:
-        found.setdefault(name, LoaderParameter(name=name, value=value, usual=usual, set_in=set_in))
-
-    add("num_shards", int(dataset.num_shards), 1, "set it in to_iterable_dataset(), or split the files")
+    where = "set it in to_iterable_dataset(), or split the files"
+    yield LoaderParameter(name="num_shards", value=int(dataset.num_shards), usual=1, set_in=where)
     pending = [dataset._ex_iterable]
     while pending:
         stage = pending.pop()
@@ -141,12 +129,13 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
         if kind == "shuffle":
             joins = "Cycling" in "".join(type(one).__name__ for one in _below(stage))
             apart = ", where max_buffer_input_shards=1 makes no one shard of several" * joins
-            add("buffer_size", int(stage.buffer_size), 1000, "set it in .shuffle()" + apart)
+            size, where = int(stage.buffer_size), "set it in .shuffle()" + apart
+            yield LoaderParameter(name="buffer_size", value=size, usual=1000, set_in=where)
         elif kind in ("map", "filter") and hasattr(stage, "batched"):
-            size = int(stage.batch_size or 0) if stage.batched else 1
-            add(f"{name}.batch_size", size, 1, f"set batched=True, batch_size=... in .{kind}({name})")
+            size, where = int(stage.batch_size or 0) if stage.batched else 1, f".{kind}({name})"
+            where = f"set batched=True, batch_size=... in {where}"
+            yield LoaderParameter(name=f"{name}.batch_size", value=size, usual=1, set_in=where)
         pending += _below(stage)
-    return list(found.values())
 
 
 STAGES = _streams.StreamStages(_MODULE, install, shards_of, parameters_of)
@@ -164,24 +153,12 @@ class DatasetsAdapter(Adapter):
         return _streams.StreamAttachment(obj, "datasets") if streams else TableAttachment(obj)
 
 
-class _Rows:
-    """The rows of a table; reading each is one call of the operator."""
-
-    def __init__(self, rows: Any, read: _core.OperatorHandle) -> None:
-        self._rows = rows
-        self._read = read
-
-    def __iter__(self) -> Any:
-        return _core.OperatorIterator(self._rows, self._read)
-
-
 class TableAttachment(Attachment):
     """A ``Dataset``: reading its rows, and the function of ``set_transform``."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj)
         self._read: _core.OperatorHandle | None = None
-        self._model: LoaderModel | None = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         dataset: Any = self.iterable
@@ -189,25 +166,19 @@ class TableAttachment(Attachment):
         name = type(dataset).__name__
         self._read = _core.OperatorHandle(name, "source", 0, 0, "num_workers", handle.id, place)
         transform = (dataset._format_kwargs or {}).get("transform")
-        rows = dataset
         if callable(transform):
             shown = readable(name_of(transform))
             timed = _core.OperatorHandle(shown, "map", 0, 0, "num_workers", handle.id, place + 1)
             # A copy of its own: the user's dataset stays as it is.
-            rows = copy.copy(dataset)
+            self.iterable = rows = copy.copy(dataset)
             function = _core.TimedCallable(transform, timed)
             rows._format_kwargs = {**dataset._format_kwargs, "transform": function}
-        self.iterable = _Rows(rows, self._read)
-        self._model = _streams.model_in_loop("datasets", [], None)
+        self.model = _streams.model_in_loop("datasets", [], None)
 
     def around(self, iterator: Any) -> Any:
         return iterator if self._read is None else _core.OperatorIterator(iterator, self._read)
 
-    def describe(self) -> LoaderModel | None:
-        return self._model
-
 
 record_every_loader = every_loop.add(DatasetsAdapter(), STAGES)
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"datasets": "iterable_dataset.py"}

@@ -1,4 +1,4 @@
-"""Loaders without a library: functions, iterables, ``iter(q.get, sentinel)`` and Headrace's pipelines."""
+"""Loaders without a library: functions, iterables, queues, ``iter(q.get, sentinel)``, our pipelines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 from headrace import _core
 from headrace.errors import UsageError
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of, guarded
 from headrace.loaders.kit.names import object_name
-from headrace.record.operator import code_key, is_coroutine_function
+from headrace.record.operator import code_key, is_coroutine_function, readable
+from headrace.record.session import kept_session, not_recorded
 
 
 class Calls:
@@ -51,13 +52,6 @@ class FunctionAdapter(Adapter):
         return Attachment(Calls(obj), source=source, unknown=True)
 
 
-def name_of_iterable(obj: object) -> str:
-    """Its display name: a generator's function, else the class."""
-    if isinstance(obj, GeneratorType):
-        return obj.__name__
-    return type(obj).__name__
-
-
 class IterableAdapter(Adapter):
     """The fallback: the object's own time inside GetNext is its operator."""
 
@@ -65,16 +59,14 @@ class IterableAdapter(Adapter):
         return 1 if hasattr(type(obj), "__iter__") or hasattr(type(obj), "__getitem__") else 0
 
     def name(self, obj: object) -> str:
-        return name_of_iterable(obj)
+        """A generator's function, else the class."""
+        return obj.__name__ if isinstance(obj, GeneratorType) else type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         kind = "generator" if isinstance(obj, GeneratorType) else "source"
-        key = (
-            code_key(obj)
-            if not isinstance(obj, GeneratorType)
-            else hash(obj.gi_code.co_filename) & (2**63 - 1)
-        )
-        shown = name or name_of_iterable(obj)
+        of_file = isinstance(obj, GeneratorType)
+        key = hash(obj.gi_code.co_filename) & (2**63 - 1) if of_file else code_key(obj)
+        shown = name or self.name(obj)
         source = _core.OperatorHandle(shown, kind, key, _core.WRAPPED_OBJECT)
         return Attachment(obj, source=source, unknown=True)
 
@@ -99,28 +91,16 @@ class PoolResultsAdapter(Adapter):
 _CALL_ITERATOR = type(iter(int, 1))
 
 
-def _parts(obj: object) -> tuple[Any, Any] | None:
-    """The bound ``get`` and the sentinel of a call iterator; None if it is another one or exhausted."""
-    if type(obj) is not _CALL_ITERATOR:
-        return None
-    reduced = obj.__reduce__()
+def _queue_of(obj: object) -> tuple[Any, Any] | None:
+    """The queue and the sentinel of ``iter(queue.get, sentinel)``; None: another iterator, or exhausted."""
+    reduced = obj.__reduce__() if type(obj) is _CALL_ITERATOR else None
     if not isinstance(reduced, tuple) or len(reduced) != 2 or len(reduced[1]) != 2:
         return None
     call, sentinel = reduced[1]
-    return call, sentinel
-
-
-def _queue_of(obj: object) -> tuple[Any, Any] | None:
-    parts = _parts(obj)
-    if parts is None:
-        return None
-    call, sentinel = parts
     owner = getattr(call, "__self__", None)
-    if getattr(call, "__name__", "") not in ("get", "get_nowait"):
-        return None
-    if isinstance(owner, (_core.Queue, queue.Queue, queue.SimpleQueue)):
-        return owner, sentinel
-    return None
+    takes = getattr(call, "__name__", "") in ("get", "get_nowait")
+    of_threads = isinstance(owner, (_core.Queue, queue.Queue, queue.SimpleQueue))
+    return (owner, sentinel) if takes and of_threads else None
 
 
 class QueueConsumerAdapter(Adapter):
@@ -143,26 +123,18 @@ class QueueConsumerAdapter(Adapter):
             return Attachment(obj)
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
         operator = _core.OperatorHandle(name or "queue", "prefetch", 0, flags)
-        return Attachment(obj, source=operator, ready=_not_empty(source))
-
-
-def _not_empty(source: Any) -> Callable[[], bool]:
-    size: Callable[[], int] = source.qsize
-    return lambda: size() > 0
+        return Attachment(obj, source=operator, ready=lambda: source.qsize() > 0)
 
 
 class PipelineAdapter(Adapter):
     """A `headrace.Pipeline`; detected by its own class, because it reports to be an IterableDataset."""
 
+    shown_as = "pipeline"
+    attachment = Attachment
+
     def detect(self, obj: object) -> int:
         module = sys.modules.get("headrace.pipeline")
         return 100 if module is not None and type(obj) is module.Pipeline else 0
-
-    def name(self, obj: object) -> str:
-        return "pipeline"
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return Attachment(obj)
 
     def unrecorded(self, obj: Any) -> Any:
         return obj._unrecorded()
@@ -177,3 +149,49 @@ class PipelineAdapter(Adapter):
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
     ) -> Any | None:
         return obj._recorded_as(name, run, rank, watch)
+
+
+_PROCESS_QUEUES = ("Queue", "SimpleQueue")
+_WRITTEN_IN_C = queue.SimpleQueue if queue.SimpleQueue.__module__ == "_queue" else ()
+
+
+class WholeQueueAdapter(Adapter):
+    """A queue itself, not an iterator over it, between what generates samples and the loop that trains.
+
+    The queue that comes back is the same object. Its puts and gets are recorded, whichever thread, coroutine
+    or process makes them.
+    """
+
+    shown_as = "queue"
+
+    def detect(self, obj: object) -> int:
+        kinds = (queue.Queue, _core.Queue, *classes_of("asyncio.queues", "Queue"), *_process_queues())
+        return 60 if isinstance(obj, (*kinds, queue.SimpleQueue)) else 0
+
+    def records_itself(
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
+    ) -> Any | None:
+        if isinstance(obj, (_core.Queue, _WRITTEN_IN_C)):
+            cure = "use hr.Queue() in its place"
+            cure = cure if isinstance(obj, _WRITTEN_IN_C) else "it is recorded as it is"
+            kind = f"{type(obj).__name__}: {cure}"
+            raise UsageError(f"wrap takes no {kind}; for its report, iterate hr.wrap(iter(q.get, None))")
+        if watch:
+            raise UsageError("watch=True needs a loader: iterate hr.wrap(iter(q.get, None), watch=True)")
+        if "report" in vars(obj):
+            return obj  # it is wrapped already
+        from headrace.loaders.no_loader.thread_queues import name_in  # needs multiprocessing
+
+        shown = readable(name or name_in(obj, sys._getframe(2)) or "queue")
+        with guarded(not_recorded):
+            session = kept_session(run, rank)
+            from headrace.loaders import queue_recorders as of
+
+            kinds = ((queue.Queue, of.record_threads), (_process_queues(), of.record_processes))
+            record = next((each for kind, each in kinds if isinstance(obj, kind)), of.TaskQueueRecorder)
+            record(obj, shown, session)
+        return obj
+
+
+def _process_queues() -> tuple[type, ...]:
+    return classes_of("multiprocessing.queues", *_PROCESS_QUEUES)

@@ -17,10 +17,8 @@ import weakref
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.loaders.kit import streams
-from headrace.loaders.kit.base import describe
+from headrace.loaders.kit.base import describe, guarded, guarded_detail, unexpected
 from headrace.loaders.kit.graph import Graph
 from headrace.loaders.torch_dataloader.hook import Around, loader_around
 from headrace.loaders.torch_dataloader.operators import Plan
@@ -42,21 +40,17 @@ class _Fetcher:
 class RecordedSequence:
     """Reads ``dataset[index]``, in threads of this process or in processes of a pool."""
 
-    def __init__(self, dataset: Any, live_path: str, loader: Any) -> None:
+    def __init__(self, dataset: Any, live_path: str, loader: Any, home: int = 0) -> None:
         """loader: its ``value`` is the loader's number, below 0 until the loop begins."""
         self._dataset = dataset
         self._live_path = live_path
         self._loader = loader
-        self._home = os.getpid()
+        self._home = home or os.getpid()
         self._of_thread = threading.local()
         self._is_named = False  #: the functions that take the time, by one of the threads
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self._dataset, self._live_path, self._loader
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
-        self._home = -1
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordedSequence, (self._dataset, self._live_path, self._loader, -1)
 
     def __getitem__(self, index: Any) -> Any:
         fetch = getattr(self._of_thread, "fetch", None)
@@ -69,24 +63,17 @@ class RecordedSequence:
     def _timed(self) -> Any:
         in_process = os.getpid() != self._home
         fetcher = self._of_thread.fetcher = _Fetcher(self._dataset)
-        try:
-            if in_process and not join_run(self._live_path):
-                return fetcher.fetch
+        if in_process and not join_run(self._live_path):
+            return fetcher.fetch
+        with guarded_detail(self._loader.value, gap=_core.NO_WORKER_DETAIL):
             walk = Plan(self._loader.value, "workers", in_front=-1)  # the model's first stage
             walk.visit_dataset(self._dataset)
             walk.add(None, "dataset", self._dataset, lambda: walk.timed_dataset(self._dataset))
             named, self._is_named = self._is_named, True
-            is_first = _is_first_of_pool() if in_process else not named
+            # One process names the functions that take the workers' time.
+            is_first = multiprocessing.current_process().name.endswith("-1") if in_process else not named
             return walk.timed(fetcher, is_first)
-        except Exception as error:
-            let_through(error)
-            _core.miss(self._loader.value, _core.NO_WORKER_DETAIL)
-            return fetcher.fetch
-
-
-def _is_first_of_pool() -> bool:
-    """One process names the functions that take the workers' time."""
-    return multiprocessing.current_process().name.endswith("-1")
+        return fetcher.fetch
 
 
 #: By enqueuer: the number of the loader that its batches feed.
@@ -99,27 +86,22 @@ def install(module: Any) -> None:
     kind = module.OrderedEnqueuer
     if isinstance(kind._send_py_dataset, _core.HookedCall):
         return
-    sequences, get = module._SHARED_SEQUENCES, kind.get
+    sequences = module._SHARED_SEQUENCES
 
     def sent(_: Any, enqueuer: Any, *__: Any) -> None:
         if enabled():
             sequences[enqueuer.uid] = _recorded(enqueuer)
 
-    @functools.wraps(get)
-    def recorded_get(self: Any) -> Any:
+    def begins(batches: Any, self: Any) -> Any:
         around = loader_around(sys._getframe(1)) if enabled() and self in _loaders else None
         if around is None:
-            return get(self)
-        try:
+            return None
+        with guarded_detail(around.handle, "keras", _core.NO_WORKER_DETAIL):
             _begin(self, around)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            around.handle.miss(_core.NO_WORKER_DETAIL)
-            warn_once(f"operator detail unavailable: keras is not as its adapter expects ({error!r})")
-        return streams.waiting(get(self))
+        return streams.waiting(batches)
 
     kind._send_py_dataset = _core.HookedCall(kind._send_py_dataset, None, sent)
-    kind.get = recorded_get
+    kind.get = _core.HookedCall(kind.get, None, begins)
 
 
 def _recorded(enqueuer: Any) -> RecordedSequence:
@@ -153,18 +135,13 @@ def _follow(queue: Any, level: _core.QueueHandle) -> None:
     """Its items are promises: the finished ones are what waits for the loop."""
     if "_get" in vars(queue):
         return
-    get, items, now = queue._get, queue.queue, _core.now_ns
+    items = queue.queue
 
-    def finished() -> int:
-        return sum(1 for each in items if getattr(each, "ready", bool)())
+    def look(*_: Any) -> None:
+        finished = sum(1 for each in items if getattr(each, "ready", bool)())
+        level.sampled(finished, _core.now_ns())
 
-    def looked_get() -> Any:
-        level.sampled(finished(), now())
-        item = get()
-        level.sampled(finished(), now())
-        return item
-
-    queue._get = looked_get
+    queue._get = _core.HookedCall(queue._get, look, look)
 
 
 def _model_of(dataset: Any, name: str) -> LoaderModel:
@@ -189,13 +166,10 @@ def _model_of(dataset: Any, name: str) -> LoaderModel:
 
 _MODULE = "keras.src.trainers.data_adapters.py_dataset_adapter"
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {_MODULE: ""}
 
 
 def record_every_loader() -> None:
     """From now on each PyDataset that feeds a recorded DataLoader shows its workers (``headrace run``)."""
-    try:
+    with guarded(functools.partial(unexpected, "keras")):
         install(sys.modules[_MODULE])
-    except Exception as error:  # the loop must still run
-        warn_once(f"operator detail unavailable: keras is not as its adapter expects ({error!r})")

@@ -10,10 +10,13 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit import libraries, streams
+from headrace.loaders.kit.base import classes_of
+from headrace.loaders.torch_dataloader import hook
 from headrace.results.loader_model import LoaderParameter
 
 _WAITS = "_wait_until_chunk_ready"
@@ -28,38 +31,31 @@ def install() -> None:
     wait = getattr(loader, _WAITS, None)
     if wait is None:
         raise LookupError(f"its item loaders have no {_WAITS}")
-    if hasattr(wait, "headrace"):
+    if isinstance(dataset.__iter__, _core.HookedCall):
         return
-    iterate = dataset.__iter__
 
-    @functools.wraps(iterate)
-    def recorded_iterator(self: Any) -> Any:
-        iterator = iterate(self)
+    def begins(_: Any, self: Any) -> None:
         chain = streams.chain_of(self)
         reader = getattr(getattr(self, "cache", None), "_reader", None)
         if chain is not None and reader is not None:
             download = chain.operator(1, "download", "source")
             _timed[reader._item_loader] = _core.TimedCallable(wait, download)
-        return iterator
 
     @functools.wraps(wait)
     def recorded_wait(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _timed.get(self, wait)(self, *args, **kwargs)
 
-    recorded_wait.headrace = True  # type: ignore[attr-defined]
     setattr(loader, _WAITS, recorded_wait)
-    dataset.__iter__ = recorded_iterator
+    dataset.__iter__ = _core.HookedCall(dataset.__iter__, None, begins)
 
 
-def parameters_of(dataset: Any) -> list[LoaderParameter]:
+def parameters_of(dataset: Any) -> Iterator[LoaderParameter]:
     """The parameters that its user set in the dataset."""
     where = "set it in StreamingDataset()"
-    found = []
     for name, usual in (("max_pre_download", 2), ("max_cache_size", None)):
         value = getattr(dataset, name, None)
         if isinstance(value, (int, str)):
-            found.append(LoaderParameter(name=name, value=value, usual=usual, set_in=where))
-    return found
+            yield LoaderParameter(name=name, value=value, usual=usual, set_in=where)
 
 
 STAGES = streams.StreamStages(
@@ -69,7 +65,6 @@ STAGES = streams.StreamStages(
 
 _MODULE = "litdata.streaming.dataloader"
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {_MODULE: ""}
 
 libraries.streams.append(STAGES)
@@ -77,9 +72,6 @@ libraries.streams.append(STAGES)
 
 def record_every_loader() -> None:
     """From now on each StreamingDataLoader of this process is recorded (``headrace run``)."""
-    from headrace.loaders.torch_dataloader import hook
-
     hook.record_every_loader()
-    kind = getattr(sys.modules[_MODULE], "StreamingDataLoader", None)
-    if kind is not None:
+    for kind in classes_of(_MODULE, "StreamingDataLoader"):
         hook.patch_owner(kind)

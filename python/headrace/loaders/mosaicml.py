@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import weakref
 from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
@@ -19,23 +18,17 @@ from typing import Any
 from headrace import _core
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import every_loop, streams
-from headrace.loaders.kit.base import Adapter, Attachment, Followed
-from headrace.loaders.kit.graph import Graph
-from headrace.record.operator import readable
-from headrace.results.loader_model import LoaderModel, LoaderParameter
+from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.graph import Edge, Graph, GraphAttachment, Loader, Operator, Stage
+from headrace.results.loader_model import LoaderParameter
 
 _NAMES = ("_prepare_thread", "_each_sample_id", "prepare_shard")
 #: Datasets that are loaders of their own.
 _alone: dict[int, Ahead] = {}
 
 
-class _Downloads(threading.local):
-    """The timed call for the downloads of this thread."""
-
-    timed: Any = None
-
-
-_downloads = _Downloads()
+#: ``timed``: the timed call for the downloads of this thread.
+_downloads = threading.local()
 
 
 class Ahead:
@@ -74,14 +67,6 @@ def _ready(indices: Any) -> int:
     return max(0, int(indices.ready_index) - int(indices.yield_index))
 
 
-def follow(dataset: Any, ahead: Ahead) -> None:
-    """Loops over ``dataset`` in this process are recorded."""
-    key = id(dataset)
-    if key not in _alone:
-        remove_with(dataset, _alone, key)
-    _alone[key] = ahead
-
-
 def install() -> None:
     """Every dataset asks from now on whether it is recorded. Raises LookupError for another version."""
     kind: Any = getattr(sys.modules["streaming.base.dataset"], "StreamingDataset", None)
@@ -89,124 +74,99 @@ def install() -> None:
     if missing:
         raise LookupError(f"StreamingDataset has no {missing[0]}")
     prepare_all, each_sample, prepare = (getattr(kind, name) for name in _NAMES)
-    if getattr(each_sample, "headrace", False):
+    if isinstance(each_sample, _core.HookedCall):
         return
 
-    @functools.wraps(prepare_all)
-    def recorded_prepare_all(self: Any, it: Any) -> None:
-        ahead = _alone.get(id(self))
-        if ahead is None:
-            prepare_all(self, it)
-            return
-        _downloads.timed = ahead.timing(it, prepare)
-        try:
-            prepare_all(self, it)
-        finally:
-            _downloads.timed = None  # the thread is used again
+    def begins(self: Any, it: Any) -> None:
+        if (ahead := _alone.get(id(self))) is not None:
+            _downloads.timed = ahead.timing(it, prepare)
+
+    def ended(*_: Any) -> None:
+        _downloads.timed = None  # the thread is used again
 
     @functools.wraps(prepare)
     def recorded_prepare(self: Any, shard_id: int, blocking: bool = True) -> None:
-        (_downloads.timed or prepare)(self, shard_id, blocking)
+        (getattr(_downloads, "timed", None) or prepare)(self, shard_id, blocking)
 
-    @functools.wraps(each_sample)
-    def recorded_samples(self: Any, it: Any) -> Iterator[Any]:
-        samples = each_sample(self, it)
-        ahead = _alone.get(id(self))
-        if ahead is not None:
+    def recorded(samples: Any, self: Any, it: Any) -> Any:
+        if (ahead := _alone.get(id(self))) is not None:
             return ahead.samples(it, samples)
         chain = streams.chain_of(self)
-        timed: Iterator[Any] = samples if chain is None else chain.timed(samples, 1, "download", "source")
-        return timed
+        return None if chain is None else chain.timed(samples, 1, "download", "source")
 
-    recorded_samples.headrace = True  # type: ignore[attr-defined]
-    kind._prepare_thread, kind._each_sample_id = recorded_prepare_all, recorded_samples
+    kind._prepare_thread = _core.HookedCall(prepare_all, begins, ended, ended)
+    kind._each_sample_id = _core.HookedCall(each_sample, None, recorded)
     kind.prepare_shard = recorded_prepare
 
 
-def shards_of(dataset: Any) -> int | None:
-    """Workers share a dataset's samples, not its shards."""
-    return None
-
-
-def parameters_of(dataset: Any) -> list[LoaderParameter]:
+def parameters_of(dataset: Any) -> Iterator[LoaderParameter]:
     """The parameters that its user set in the dataset."""
     where = "set it in StreamingDataset()"
-    found = []
     for name in ("predownload", "cache_limit", "batch_size"):
         value = getattr(dataset, name, None)
         if value is not None:
-            found.append(LoaderParameter(name=name, value=value, set_in=where))
-    return found
+            yield LoaderParameter(name=name, value=value, set_in=where)
 
 
-STAGES = streams.StreamStages("streaming.base.dataset", install, shards_of, parameters_of, splits_itself=True)
+#: Workers share a dataset's samples, not its shards.
+STAGES = streams.StreamStages(
+    "streaming.base.dataset", install, parameters_of=parameters_of, splits_itself=True
+)
 
 
-_DOWNLOADS, _LOOP = 0, 1
-
-
-class StreamingAdapter(Adapter):
+class StreamingAdapter(Loader):
     """A ``StreamingDataset`` in the training loop; one in a DataLoader is recorded with that."""
 
     libraries = ("streaming",)
     classes = ("streaming.base.dataset:StreamingDataset",)
     loops = classes
 
+    def read(self, obj: Any) -> Graph:
+        return _read(obj, [])
+
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return StreamingAttachment(obj)
+        return StreamingAttachment(obj, self)
 
 
-class StreamingAttachment(Attachment):
+class StreamingAttachment(GraphAttachment):
     """A dataset in the training loop: a thread downloads ahead, the loop decodes."""
 
-    def __init__(self, obj: Any) -> None:
-        super().__init__(Followed(obj, self), ready=lambda: False)
-        self._dataset = weakref.ref(obj)
+    def __init__(self, obj: Any, loader: Loader) -> None:
+        super().__init__(obj, loader)
+        self.ready = lambda: False
         self._decodes: _core.OperatorHandle | None = None
-        self._ahead: Ahead | None = None
-        self._model: LoaderModel | None = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        dataset: Any = self._dataset()
+        dataset: Any = self.iterable
         install()
-        shown = int(dataset.predownload)
-
-        def operator(name: str, kind: str, stage: int) -> _core.OperatorHandle:
-            place = stage * _core.PLACES_PER_STAGE
-            made = _core.OperatorHandle(readable(name), kind, loader=handle.id, stage=place)
-            handle.add_operator(made)
-            return made
-
-        downloads = operator("download", "source", _DOWNLOADS)
-        decodes = operator(type(dataset).__name__, "map", _LOOP)
-        level = _core.QueueHandle("predownload", shown, handle.id, _DOWNLOADS, _LOOP)
-        self._ahead = Ahead(downloads, level)
-        follow(dataset, self._ahead)
-        self._decodes = decodes
-        self._model = _model_of(dataset, shown)
+        made: list[Any] = []
+        self.put_in(_read(dataset, made), handle)
+        downloads, self._decodes, level = made
+        _alone[id(dataset)] = Ahead(downloads, level)
+        remove_with(dataset, _alone, id(dataset))
 
     def around(self, iterator: Any) -> Any:
         return iterator if self._decodes is None else _core.OperatorIterator(iterator, self._decodes)
 
-    def describe(self) -> LoaderModel | None:
-        return self._model
 
-
-def _model_of(dataset: Any, ahead: int) -> LoaderModel:
-    graph = Graph()
-    graph.stage("download", 1, "thread")
-    graph.stage(type(dataset).__name__, 0, "loop", widened_by="num_workers")
-    graph.buffer(_DOWNLOADS, _LOOP, ahead, "predownload")
+def _read(dataset: Any, made: list[Any]) -> Graph:
+    """``made`` gets the handles of the download, the loop's work and the samples between them."""
+    graph, name = Graph(), type(dataset).__name__
+    downloads = Stage([Operator("download", "source", made.append)])
+    loop = Stage([Operator(name, "map", made.append)])
+    graph.add(downloads)
+    graph.add(loop, 0, "loop", widened_by="num_workers")
+    ahead = int(dataset.predownload)
+    graph.edges.append(Edge("predownload", downloads, loop, ahead, made.append, "predownload"))
     where = "iterate over it with torch.utils.data.DataLoader"
-    graph.parameter("num_workers", value=0, usual=0, min=0, sets="workers", stage=_LOOP, set_in=where)
+    graph.parameter("num_workers", value=0, usual=0, min=0, sets="workers", stage=loop.place, set_in=where)
     for each in parameters_of(dataset):
         if each.name == "predownload":
-            each.sets, each.stage, each.min = "capacity", _DOWNLOADS, 1
+            each.sets, each.stage, each.min = "capacity", downloads.place, 1
         graph.parameters.append(each)
-    return graph.model("streaming")
+    return graph
 
 
 record_every_loader = every_loop.add(StreamingAdapter(), STAGES)
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"streaming.base.dataset": "stream.py"}

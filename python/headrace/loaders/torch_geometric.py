@@ -6,10 +6,9 @@ sampled, in the training loop. That is part of GetNext (`torch_dataloader/outer_
 
 from __future__ import annotations
 
-import sys
-
-from headrace.loaders.torch_dataloader import outer_loops
-from headrace.loaders.torch_dataloader.foreign import register_subclass
+from headrace.loaders.kit.base import classes_of
+from headrace.loaders.torch_dataloader import hook, outer_loops
+from headrace.loaders.torch_dataloader.operators import register_subclass
 
 _CLASSES = {
     "torch_geometric.loader.node_loader": "NodeLoader",
@@ -19,16 +18,12 @@ for _module, _name in _CLASSES.items():
     register_subclass(_module, _name, {"filter_per_worker": False})
 outer_loops.register("torch_geometric.loader.base", "DataLoaderIterator", "iterator", "transform_fn")
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = dict.fromkeys(_CLASSES, "")
 
 
 def record_every_loader() -> None:
     """From now on their loops in this process are recorded (``headrace run``)."""
-    from headrace.loaders.torch_dataloader import hook
-
     hook.record_every_loader()
     for module, name in _CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None:
+        for kind in classes_of(module, name):
             hook.patch_owner(kind)

@@ -21,7 +21,6 @@ from headrace.record.operator import name_of
 
 #: Deeper trees are not expected; a tree that contains itself ends here.
 _DEEPEST = 200
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"torchdata.nodes": ""}
 
 

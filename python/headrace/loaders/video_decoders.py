@@ -29,7 +29,6 @@ _DECODERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lerobot.datasets.video_utils": ("", ("decode_video_frames_torchvision",)),
 }
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = dict.fromkeys(_DECODERS, "")
 
 

@@ -7,13 +7,14 @@ and pipelines are recorded as a whole.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
+from collections.abc import Iterator
 from typing import Any
 
+from headrace import _core
 from headrace.loaders.kit import every_loop, streams
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import name_of
 from headrace.results.loader_model import LoaderParameter
 
@@ -35,27 +36,19 @@ def install() -> None:
     invoke = getattr(pipeline, "invoke", None)
     if invoke is None:
         raise LookupError("DataPipeline has no invoke")
-    if getattr(invoke, "headrace", False):
+    if isinstance(invoke, _core.HookedCall):
         return
 
-    @functools.wraps(invoke)
-    def timed(self: Any, stage: Any, *args: Any, **kwargs: Any) -> Any:
-        made = invoke(self, stage, *args, **kwargs)
+    def timed(made: Any, self: Any, stage: Any, *_: Any) -> Any:
         chain = streams.chain_of(self)
-        if chain is None or not hasattr(made, "__next__") or _is_loader(stage):
-            return made
+        is_loader = isinstance(stage, classes_of("torch.utils.data", "DataLoader"))
+        if chain is None or not hasattr(made, "__next__") or is_loader:
+            return None
         stages = self.pipeline
         place = next((number for number, each in enumerate(stages) if each is stage), 0)
-        name, kind = _name_and_kind(stage, is_first=place == 0)
-        return chain.timed(made, len(stages) - 1 - place, name, kind)
+        return chain.timed(made, len(stages) - 1 - place, *_name_and_kind(stage, is_first=place == 0))
 
-    timed.headrace = True  # type: ignore[attr-defined]
-    pipeline.invoke = timed
-
-
-def _is_loader(stage: Any) -> bool:
-    loader = getattr(sys.modules.get("torch.utils.data"), "DataLoader", None)
-    return isinstance(loader, type) and isinstance(stage, loader)
+    pipeline.invoke = _core.HookedCall(invoke, None, timed)
 
 
 def _function_of(stage: Any) -> tuple[str, Any]:
@@ -102,29 +95,25 @@ def shards_of(pipeline: Any) -> int | None:
     return len(urls) if isinstance(urls, (list, tuple)) and urls and not draws_again else None
 
 
-def parameters_of(pipeline: Any) -> list[LoaderParameter]:
+def parameters_of(pipeline: Any) -> Iterator[LoaderParameter]:
     """The parameters that its user set in the stages."""
-    found: dict[str, LoaderParameter] = {}
-
-    def add(name: str, value: Any, set_in: str) -> None:
-        found.setdefault(name, LoaderParameter(name=name, value=value, set_in=set_in))
-
     shards = shards_of(pipeline)
     if shards is not None:
-        add("shards", shards, "write the samples into more tar files")
+        yield LoaderParameter(name="shards", value=shards, set_in="write the samples into more tar files")
     after_reading = False
     for stage in pipeline.pipeline:
         own, _ = _function_of(stage)
         after_reading |= own == "tar_file_expander"
         size = _size_of(stage)
-        if size is None:
-            continue
-        if own in ("_shuffle", "detshuffle"):
+        if size is not None and own in ("_shuffle", "detshuffle"):
             # Before the files are read it is the shards that are shuffled.
-            add("shuffle" if after_reading else "shardshuffle", size, "set it in .shuffle() or WebDataset()")
-        elif own == "_batched":
-            add("batched", size, "set it in .batched()")
-    return list(found.values())
+            name, where = (
+                "shuffle" if after_reading else "shardshuffle",
+                "set it in .shuffle() or WebDataset()",
+            )
+            yield LoaderParameter(name=name, value=size, set_in=where)
+        elif size is not None and own == "_batched":
+            yield LoaderParameter(name="batched", value=size, set_in="set it in .batched()")
 
 
 STAGES = streams.StreamStages("webdataset.pipeline", install, shards_of, parameters_of)
@@ -143,5 +132,4 @@ class WebDatasetAdapter(Adapter):
 
 record_every_loader = every_loop.add(WebDatasetAdapter(), STAGES)
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"webdataset": "pipeline.py"}

@@ -16,7 +16,7 @@ from headrace.common.handlers import let_through
 from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.iterable import Calls
-from headrace.loaders.kit.base import Adapter, Attachment, record_detail
+from headrace.loaders.kit.base import Adapter, Attachment, Followed, record_detail
 from headrace.loaders.kit.inside_next import watch, watch_thread
 from headrace.record.budget import looks
 from headrace.record.operator import readable
@@ -53,15 +53,14 @@ class _Recording:
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
         record_detail(self.handle, "the loader", self.attachment.begin_loop)
-        timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+        has_around = type(self.attachment).around is not Attachment.around
+        over = Followed(self.attachment) if has_around else iterable
+        timed = _core.TimedIterator(self.handle, over, owner, self.attachment.ready)
         if self.attachment.unknown:
             record_detail(self.handle, "the loader", lambda handle: watch(handle, iterable))
         watch_thread(self.handle)
         looks.loop_begins(self.handle)
         return timed
-
-    def report(self, epoch: Any = None) -> Report:
-        return report_of_loop(self.handle, epoch)
 
 
 def _keep_open(owner: object, session: _core.Session) -> None:
@@ -126,7 +125,7 @@ class Wrapped:
 
         May be called while the loop runs, from any thread.
         """
-        return self._headrace.report(epoch)
+        return report_of_loop(self._headrace.handle, epoch)
 
 
 class WrappedSized(Wrapped):

@@ -40,12 +40,8 @@ def begin() -> _Span | None:
     """A span that begins now on the device that this process uses; None where it uses none."""
     for name in _DEVICES:
         device = getattr(torch, name, None)
-        if device is not None and device.is_initialized() and not _is_captured(device):
+        # While the stream's work is captured as a graph, an event would become a part of the graph.
+        is_captured = getattr(device, "is_current_stream_capturing", bool)
+        if device is not None and device.is_initialized() and not is_captured():
             return _Span(device)
     return None
-
-
-def _is_captured(device: Any) -> bool:
-    """While the stream's work is captured as a graph, an event would become a part of the graph."""
-    asked = getattr(device, "is_current_stream_capturing", None)
-    return asked is not None and bool(asked())

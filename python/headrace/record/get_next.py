@@ -7,8 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType, SimpleNamespace, TracebackType
 
 from headrace import _core
 from headrace.common.handlers import let_through
@@ -183,15 +182,8 @@ def _open(session: _core.Session | None, name: str | None, key: object, caller: 
             del _loops[at]
         line = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
         shown = readable(name) if name else readable(f"get_next at {line}")
-        place = 0 if name else code_key(_Code(caller.f_code))
+        place = 0 if name else code_key(SimpleNamespace(__code__=caller.f_code))
         source = _core.OperatorHandle(shown, "source", place, _core.WRAPPED_OBJECT)
         loop = BlockLoop(session, shown, source)
         _loops[session, key] = loop
         return loop
-
-
-class _Code:
-    """Callables that `code_key` takes."""
-
-    def __init__(self, code: Any) -> None:
-        self.__code__ = code

@@ -22,8 +22,7 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.process_control import descendants
 from headrace.errors import Error
-from headrace.record.batch_copy import BatchCopyError
-from headrace.record.cached_batches import CachedBatches, Rounds
+from headrace.record.cached_batches import BatchCopyError, CachedBatches, Rounds
 from headrace.record.hooks import CEILING, TRIAL
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The process's sessions, the warning about files, the end."""
+"""The process's sessions, what a script was set to, the end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace import _core
+from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import SegmentError, UsageError
@@ -206,6 +207,42 @@ class Session:
 def session(run: str | os.PathLike[str] | None = None, rank: int | None = None) -> Session:
     """A context manager: everything recorded inside it goes to ``run`` (default: as for `wrap`)."""
     return Session(run, rank)
+
+
+#: Parameters given before the run has a folder.
+_given: dict[str, object] = {}
+
+
+def params(**parameters: object) -> None:
+    """Keep what this run is set to, beside its recording: ``hr.params(lr=0.1, model="resnet50")``.
+
+    `runs` and ``headrace ls`` show it. Numbers, short words and paths are kept as texts, of everything else
+    only the name. May be called several times, also before a loader is recorded; the last value counts. With
+    HEADRACE=0 it does nothing. Never raises.
+    """
+    if not enabled():
+        return
+    _given.update(parameters)
+    session = _core.current_session()
+    if session is not None:
+        _write(session)
+    elif _write not in on_loader:
+        on_loader.append(_write)  # a run's folder is made with its first loader
+
+
+def _write(of: _core.Session | _core.LoaderHandle) -> None:
+    session = of.session if isinstance(of, _core.LoaderHandle) else of
+    from headrace.results import script_parameters
+
+    if not _given:
+        return
+    given = dict(_given)
+    _given.clear()
+    try:
+        script_parameters.write(session.run, session.rank, script_parameters.cleaned(given))
+    except Exception as error:
+        let_through(error)
+        warn_once(f"parameters are not kept: {error}")
 
 
 if not enabled():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, suppress
 from types import TracebackType
 from typing import Any
 
@@ -173,15 +173,11 @@ def _hook_backward(module: Any, torch: Any) -> list[Any]:
     """Two parameters are enough to detect backward: the first one may be left out of a pass."""
     trained = [one for one in module.parameters() if one.requires_grad]
     hook = _BackwardRan(getattr(torch.autograd.Variable, "_execution_engine", None))
-    hooks = (_after_gradient(parameter, hook) for parameter in trained[:1] + trained[1:][-1:])
-    return [one for one in hooks if one is not None]
-
-
-def _after_gradient(parameter: Any, hook: Callable[[Any], None]) -> Any:
-    try:
-        return parameter.register_post_accumulate_grad_hook(hook)
-    except (AttributeError, RuntimeError):
-        return None  # an older torch, or no leaf: use the optimizer
+    hooks: list[Any] = []
+    for parameter in trained[:1] + trained[1:][-1:]:
+        with suppress(AttributeError, RuntimeError):  # an older torch, or no leaf: use the optimizer
+            hooks.append(parameter.register_post_accumulate_grad_hook(hook))
+    return hooks
 
 
 class _CompiledCall:

@@ -46,7 +46,7 @@ class Trial:
         """
         self.changes: dict[str, Any] = order["changes"]
         self._loader: str = order["loader"]
-        self._made_as: str = order["made_as"]
+        self.made_as: str = order["made_as"]  #: of the loader that is tuned
         self._steps: int = order["steps"]
         self._ends_at: float = order["ends_at"]
         self._result: str = order["result"]
@@ -60,10 +60,6 @@ class Trial:
     def concerns(self, name: str) -> bool:
         """True for the loader that is tuned; at the start, when it is not chosen yet, for all."""
         return not self._loader or same_name(name, self._loader)
-
-    def changes_new(self, made_as: str) -> bool:
-        """True for a loader that is being made, if it is the one that is tuned."""
-        return bool(self.changes) and same_name(made_as, self._made_as)
 
     def offers(self, name: str, parameters: Iterable[str]) -> None:
         """The parameters that can be set of the loader that has, or had when it was made, this name."""
@@ -88,20 +84,17 @@ class Trial:
             return
         self._over = True
         name = max(self._times, key=lambda each: len(self._times[each]))
+        names = (unnumbered(name), unnumbered(self._names_when_made[name]))
         if _core.default_rank() == self._rank:
             with open(f"{self._result}.part", "w", encoding="utf-8") as file:  # noqa: PTH123
                 found = {
                     "loader": name,
                     "made_as": self._names_when_made[name],
-                    "settable": self._settable_of(name),
+                    "settable": next((self._settable[each] for each in names if each in self._settable), []),
                     "times": self._times[name],
                 }
                 json.dump(found, file)
             os.rename(f"{self._result}.part", self._result)  # noqa: PTH104
-
-    def _settable_of(self, name: str) -> list[str]:
-        names = (unnumbered(name), unnumbered(self._names_when_made[name]))
-        return next((self._settable[each] for each in names if each in self._settable), [])
 
 
 class TrialPhase:
@@ -180,17 +173,14 @@ def inject_parameters(owner: Any, name_of: Any) -> None:
             given = signature.bind(self, *args, **kwargs)
             name = name_of(self, given.arguments.get("dataset"))
             current.offers(name, OF_DATALOADER)
-            if current.changes_new(name):
-                _change(given.arguments, current.changes)
+            if current.changes and same_name(name, current.made_as):
+                changes = {each: value for each, value in current.changes.items() if each in OF_DATALOADER}
+                given.arguments.update(changes)
+                if not given.arguments.get("num_workers"):
+                    given.arguments.update(_NEEDS_WORKERS)
                 args, kwargs = given.args[1:], given.kwargs
         except TypeError:
             pass  # the loader itself says what is wrong with its arguments
         original(self, *args, **kwargs)
 
     owner.__init__ = __init__
-
-
-def _change(arguments: dict[str, Any], changes: dict[str, Any]) -> None:
-    arguments.update({name: value for name, value in changes.items() if name in OF_DATALOADER})
-    if not arguments.get("num_workers"):
-        arguments.update(_NEEDS_WORKERS)

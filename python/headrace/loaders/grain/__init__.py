@@ -14,16 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.grain import probes
-from headrace.loaders.grain.graph import INTERLEAVE, Graph, kind_of, number, read_graph
+from headrace.loaders.grain.graph import INTERLEAVE, kind_of, read_graph
 from headrace.loaders.grain.recorder import Recorder, install
 from headrace.loaders.grain.settings import model_of, queues_of, setters_of
 from headrace.loaders.kit import every_loop, libraries
-from headrace.loaders.kit.base import Adapter, Attachment, Followed
-from headrace.results.loader_model import LoaderModel
+from headrace.loaders.kit.base import Adapter, Attachment, record_detail
 
 
 class GrainAttachment(Attachment):
@@ -31,68 +28,50 @@ class GrainAttachment(Attachment):
 
     def __init__(self, obj: Any) -> None:
         #: The prefetching node that the training loop takes from, if there is one.
-        self._last: list[weakref.ref[Any]] = []
-        super().__init__(Followed(obj, self), ready=_ready(self._last))
-        self._obj = weakref.ref(obj)
-        self._model: LoaderModel | None = None
-        self._graph: Graph | None = None
+        self._last: weakref.ref[Any] | None = None
+        super().__init__(obj, ready=self._has_next)
+        self._shape: list[tuple[int, str]] = []
+        self._handle: Any = None
         self._recorder: Recorder | None = None
         self._followed: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def setters(self) -> dict[str, Callable[[Any], None]]:
-        return setters_of(self._obj())
-
-    def _keep(self, graph: Graph) -> None:
-        """Its model, and of the graph the shape: nodes live as long as their user wants."""
-        self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
-        self._graph = Graph(stages=graph.stages)
-        for stage in graph.stages:
-            stage.node = None
-            for each in stage.operators:
-                each.node = None
+        return setters_of(self.iterable)
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        graph = read_graph(_tree_of(self._obj()))
-        names = number(graph)
+        self._handle = handle
+        graph = read_graph(_tree_of(self.iterable))
         if any(kind_of(each.node) == INTERLEAVE for each in graph.nested):
             install()  # before there is an iterator
-        for place, stage in enumerate(graph.stages):
-            for index, each in enumerate(stage.operators):
-                at = place * _core.PLACES_PER_STAGE + index
-                # Operators without a call yet are in the graph as well.
-                handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
+        for number, each in graph.operators:
+            # Operators without a call yet are in the graph as well.
+            handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=number))
+        names = {number: each.name for number, each in graph.operators}
         self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
-        self._keep(graph)
+        self.model = model_of(graph, type(self.iterable).__name__.startswith("DataLoader"))
+        self._shape = graph.shape()
 
     def around(self, iterator: Any) -> Any:
-        try:
-            self._follow(iterator)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            if self._recorder is not None:
-                _core.miss(self._recorder.loader, _core.NO_ITERATOR_DETAIL)
-            warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")
+        record_detail(self._handle, "grain", lambda _: self._follow(iterator))
         return iterator
 
     def _follow(self, iterator: Any) -> None:
         root = _tree_of(iterator)
-        if self._recorder is None or self._graph is None or root in self._followed:
+        if self.model is None or self._recorder is None or root in self._followed:
             return
         self._followed.add(root)
         graph = read_graph(root)
-        if graph.shape() != self._graph.shape():
+        if graph.shape() != self._shape:
             raise LookupError("its iterators have other stages than its datasets")
         # Nodes make what counts for them at their first element, and their parents' anew: once is enough.
         root._stats  # noqa: B018
-        stages = self._graph.stages
-        in_loop = len(stages) - 1 if stages and stages[-1].workers == 0 else -1
-        self._last[:] = []
-        if in_loop < 0 and graph.waits:
-            self._last.append(weakref.ref(graph.waits[-1].node))
+        in_loop = len(self._shape) - 1 if self._shape and self._shape[-1][0] == 0 else -1
+        self._last = weakref.ref(graph.waits[-1][0]) if in_loop < 0 and graph.waits else None
         self._recorder.follow(root, 0, in_loop)
 
-    def describe(self) -> LoaderModel | None:
-        return self._model
+    def _has_next(self) -> bool | None:
+        node = self._last() if self._last is not None else None
+        return False if node is None else bool(probes.has_elements(node))
 
 
 def _tree_of(obj: Any) -> Any:
@@ -106,25 +85,15 @@ def _tree_of(obj: Any) -> Any:
     return obj
 
 
-def _ready(last: list[weakref.ref[Any]]) -> Callable[[], bool | None]:
-    def ready() -> bool | None:
-        node = last[0]() if last else None
-        return False if node is None else bool(probes.has_elements(node))
-
-    return ready
-
-
 _CLASSES = ("IterDataset", "MapDataset", "DatasetIterator", "DataLoader", "DataLoaderIterator")
 
 
 class GrainAdapter(Adapter):
     """A ``MapDataset``, an ``IterDataset``, a ``DatasetIterator``, a ``DataLoader`` or its iterator."""
 
+    attachment = GrainAttachment
     libraries = ("grain",)
     classes = tuple(f"grain:{each}" for each in _CLASSES)
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return GrainAttachment(obj)
 
 
 def patch_datasets(adapter: Adapter) -> None:
@@ -158,14 +127,11 @@ def _patch(kind: type, adapter: Adapter) -> None:
 
 libraries.adapters.append(GrainAdapter())
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"grain": "_src"}
 
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset or DataLoader in this process is recorded (``headrace run``)."""
-    from headrace.loaders.kit import every_loop
-
     adapter = GrainAdapter()
     every_loop.patch(sys.modules["grain"].DataLoader, adapter)
     patch_datasets(adapter)

@@ -10,12 +10,13 @@ recorded as a whole.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from headrace.common.own_attributes import own_attribute
-from headrace.record.operator import name_of, readable
+from headrace.loaders.kit import graph as kit
+from headrace.record.operator import name_of
 
 #: Deeper trees are not expected; a tree that contains itself ends here.
 _DEEPEST = 500
@@ -26,44 +27,26 @@ PROCESS = "process"
 INTERLEAVE = "interleave"
 _PASSES = "passes"  # hands on what it gets
 
-_KINDS = {
-    "PrefetchIterDataset": READS,
-    "PrefetchDatasetIterator": READS,
-    "ThreadPrefetchIterDataset": THREAD,
-    "ThreadPrefetchDatasetIterator": THREAD,
-    "ProcessPrefetchIterDataset": PROCESS,
-    "ProcessPrefetchDatasetIterator": PROCESS,
-    "InterleaveIterDataset": INTERLEAVE,
-    "InterleaveDatasetIterator": INTERLEAVE,
-    "WithOptionsIterDataset": _PASSES,
-    "_MpContextIterDataset": _PASSES,
-    "_LazyWorkerSliceIterDataset": _PASSES,
-    "_OutputIterDataset": _PASSES,
-    "_DataLoaderPipelineMarkerIterDataset": _PASSES,
-    "_DataLoaderStateIterDataset": _PASSES,
-    "_DataLoaderStateDatasetIterator": _PASSES,
-    "SliceMapDataset": _PASSES,
-    "_WithSeedMapDataset": _PASSES,
-    "_WithSeedIterDataset": _PASSES,
-}
+#: By the class of a node, without what these end with.
+_ENDS = ("MapDataset", "IterDataset", "DatasetIterator", "Iterator")
+_KINDS = {"Prefetch": READS, "ThreadPrefetch": THREAD, "ProcessPrefetch": PROCESS, "Interleave": INTERLEAVE}
+_KINDS |= dict.fromkeys(("WithOptions", "_MpContext", "_LazyWorkerSlice", "_Output", "Slice"), _PASSES)
+_KINDS |= dict.fromkeys(("_DataLoaderPipelineMarker", "_DataLoaderState", "_WithSeed"), _PASSES)
 _FUNCTIONS = ("_map_fn", "_filter_fn", "_random_map_fn", "_map_with_index_fn", "_flat_map_fn", "_transform")
 
 
 @dataclass
-class Operator:
+class Operator(kit.Operator):
     """One node. `is_here`: whether this process runs it, and it can be timed."""
 
-    node: Any
-    name: str
-    kind: str
-    is_here: bool
+    node: Any = None
+    is_here: bool = True
 
 
-@dataclass
-class Stage:
+@dataclass(eq=False)
+class Stage(kit.Stage):
     """Operators that the same threads run. No workers: it runs in the training loop."""
 
-    operators: list[Operator] = field(default_factory=list)
     workers: int = 1
     runs_in: str = "thread"
     #: The prefetching node whose threads or process these are.
@@ -71,32 +54,6 @@ class Stage:
     #: The interleaves and processes that it is below, so many of each tree at once.
     copies: int = 1
     in_process: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.operators[-1].name if self.operators else "loop"
-
-
-@dataclass
-class Edge:
-    """A buffer of prefetching nodes between two stages. `nodes`: that this process has, the last one last."""
-
-    fills: Stage
-    takes: Stage
-    capacity: int
-    kind: str
-    nodes: list[Any] = field(default_factory=list)
-    is_here: bool = True
-    #: The capacity is set at an interleave: the buffers of all its parts together.
-    copies: int = 1
-
-
-@dataclass
-class Waits:
-    """Something that a stage waits for while it asks it for an element."""
-
-    node: Any
-    stage: Stage
 
 
 @dataclass
@@ -111,32 +68,37 @@ class Nested:
     is_flat: bool = False
 
 
-@dataclass
-class Graph:
-    """Stages and buffers, sources first."""
+class Graph(kit.Graph):
+    """Stages and buffers of nodes, sources first."""
 
-    stages: list[Stage] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    waits: list[Waits] = field(default_factory=list)
-    nested: list[Nested] = field(default_factory=list)
-    #: Nodes that read a MapDataset without threads, with the stage that they run in.
-    inline: list[Waits] = field(default_factory=list)
-    #: Nodes that read a MapDataset in this process.
-    reads: list[Any] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__()
+        #: Nodes that a stage waits for while it asks them for an element.
+        self.waits: list[tuple[Any, Stage]] = []
+        self.nested: list[Nested] = []
+        #: Stages that read a MapDataset themselves.
+        self.inline: list[Stage] = []
+        #: Nodes that read a MapDataset in this process.
+        self.reads: list[Any] = []
 
-    def place(self, stage: Stage, first: int = 0) -> int:
-        """The place of a stage in the model; -1: it is the training loop, which has no operators."""
-        return next((first + at for at, each in enumerate(self.stages) if each is stage), -1)
+    def append(self, stage: Stage) -> None:
+        gets = "own_shard" if stage.runs_in == "process" else "shared_queue"
+        self.add(stage, stage.workers, stage.runs_in, gets_work=gets)
 
     def shape(self) -> list[tuple[int, str]]:
-        return [(stage.workers, stage.runs_in) for stage in self.stages]
+        return [(stage.workers, stage.runs_in) for stage in self.parts]
+
+
+def _own_name(kind: type) -> str:
+    name = kind.__name__
+    for end in _ENDS:
+        name = name.removesuffix(end)
+    return name
 
 
 def kind_of(node: Any) -> str:
-    for each in type(node).__mro__:
-        if each.__name__ in _KINDS:
-            return _KINDS[each.__name__]
-    return ""
+    names = (_own_name(each) for each in type(node).__mro__ if _is_grains(each))
+    return next((_KINDS[name] for name in names if name in _KINDS), "")
 
 
 def threads_of(node: Any) -> int:
@@ -177,8 +139,8 @@ def read_graph(root: Any, loop: Stage | None = None) -> Graph:
     reader = _Reader()
     ends = Stage(workers=0, runs_in="loop") if loop is None else loop
     reader.visit(root, ends, 0)
-    if ends.operators:
-        reader.graph.stages.append(ends)
+    if loop is None and ends.operators:
+        reader.graph.append(ends)
     return reader.graph
 
 
@@ -197,7 +159,7 @@ class _Reader:
         if kind == READS and self._is_here:
             self.graph.reads.append(node)
         if kind == READS and threads_of(node) == 0:
-            self.graph.inline.append(Waits(node, stage))
+            self.graph.inline.append(stage)
             kind = _PASSES
         if kind == THREAD and size_of(node) == 0:
             kind = _PASSES
@@ -209,98 +171,82 @@ class _Reader:
             for below in _below(node):
                 self.visit(below, stage, depth + 1)
             if kind != _PASSES:
-                name, what = name_and_kind(node)
-                stage.operators.append(Operator(node, name, what, self._is_here))
+                stage.operators.append(Operator(*name_and_kind(node), None, node, self._is_here))
 
     def _stage(self, node: Any, workers: int, runs_in: str) -> Stage:
         in_process = self._in_process or runs_in == "process"
-        return Stage([], workers * self._copies, runs_in, node, self._copies, in_process)
+        return Stage([], -1, workers * self._copies, runs_in, node, self._copies, in_process)
 
     def _prefetch(self, node: Any, stage: Stage, depth: int, kind: str) -> None:
         outside = self._is_here, self._in_process
         first = len(self.graph.stages)
         workers = threads_of(node) if kind == READS else 1
+        below = self._stage(node, workers, "process" if kind == PROCESS else "thread")
         if kind == PROCESS:
-            below = self._stage(node, 1, "process")
             self._is_here, self._in_process = False, True
-        else:
-            below = self._stage(node, workers, "thread")
         for each in _below(node):
             self.visit(each, below, depth + 1)
         self._is_here, self._in_process = outside
         if self._is_here:
-            self.graph.waits.append(Waits(node, stage))
+            self.graph.waits.append((node, stage))
             if kind == PROCESS:
                 self.graph.nested.append(Nested(node, first, stage, below))
-        self._connect(below, stage, size_of(node), kind, node)
+        self._connect(below, stage, size_of(node), kind, [node] if self._is_here else [])
 
-    def _connect(self, below: Stage, stage: Stage, size: int, kind: str, node: Any) -> None:
-        own = [node] if self._is_here and node is not None else []
+    def _connect(self, below: Stage, stage: Stage, size: int, kind: str, nodes: list[Any]) -> None:
         capacity = size * self._copies
-        if not below.operators:
-            # Nothing works in that thread: it hands on what others have made.
-            for edge in self.graph.edges:
-                if edge.takes is below:
-                    edge.takes = stage
-                    edge.capacity += capacity
-                    edge.nodes += own
-            return
-        self.graph.stages.append(below)
-        self.graph.edges.append(Edge(below, stage, capacity, kind, own, self._is_here, self._copies))
+        if below.operators:
+            self.graph.append(below)
+            self.graph.between.append(kit.Buffer(below, stage, capacity, nodes, kind, self._copies))
+        else:
+            self.graph.pass_on(below, stage, capacity, nodes)
 
     def _interleave(self, node: Any, stage: Stage, depth: int) -> None:
         part, cycle = parts_of(node)
-        if self._is_here:
-            self.graph.waits.append(Waits(node, stage))
-        outside = self._is_here, self._copies
-        was_here = self._is_here
+        was_here, copies = self._is_here, self._copies
+        if was_here:
+            self.graph.waits.append((node, stage))
         first = len(self.graph.stages)
-        self._is_here, self._copies = False, self._copies * cycle
+        self._is_here, self._copies = False, copies * cycle
         below = self._stage(node, 1, "thread")
         size = int(node._iter_buffer_size)
         is_flat = part is None
+        if hasattr(part, "to_iter_dataset"):  # Grain reads a MapDataset in threads
+            part, size = part.to_iter_dataset(), 0
         if is_flat:
-            below.operators.append(Operator(node, "interleave", "source", False))
-        elif hasattr(part, "to_iter_dataset"):  # Grain reads a MapDataset in threads
-            part = part.to_iter_dataset()
-            size = 0
-            self.visit(part, below, depth + 1)
+            below.operators.append(Operator("interleave", "source", None, node, False))
         else:
             self.visit(part, below, depth + 1)
-        self._connect(below, stage, size, INTERLEAVE, None)
-        for edge in self.graph.edges:
+        self._connect(below, stage, size, INTERLEAVE, [])
+        for buffer in self.graph.between:
             # Elements of its parts come out of this node, which this process has.
-            if was_here and edge.takes is stage and not edge.nodes and self.graph.place(edge.fills) >= first:
-                edge.nodes.append(node)
-                edge.is_here = True
-        self._is_here, self._copies = outside
+            if was_here and buffer.takes is stage and not buffer.owners and buffer.fills.place >= first:
+                buffer.owners.append(node)
+        self._is_here, self._copies = was_here, copies
         if was_here:
             self.graph.nested.append(Nested(node, first, stage, below, is_flat))
 
 
 def name_and_kind(node: Any) -> tuple[str, str]:
     """A node's name, as its user would say it, and its kind."""
-    own = type(node).__name__.strip("_")
-    for end in ("MapDataset", "IterDataset", "DatasetIterator", "Iterator"):
-        own = own.removesuffix(end)
-    own = own or type(node).__name__
+    own = _own_name(type(node)).strip("_") or type(node).__name__
     if own == "Source":
-        return readable(name_of(node._source)), "source"
+        return name_of(node._source), "source"
     if own == "Range":
         return "range", "source"
     if own == "Batch":
         function = getattr(node, "_batch_fn", None)
         function = getattr(function, "values_batch_fn", function)  # of a DataLoader
         if function is not None and not _is_grains(function):
-            return readable(name_of(function)), "batch"
+            return name_of(function), "batch"
         return f"batch({node._batch_size})", "batch"
     kind = "filter" if "Filter" in own else "shuffle" if "Shuffle" in own else ""
     for name in _FUNCTIONS:
         function = getattr(node, name, None)
         if function is not None:
-            return readable(_function_name(function)), kind or "map"
+            return _function_name(function), kind or "map"
     shown = own[0].lower() + own[1:] if _is_grains(type(node)) else own
-    return readable(shown), kind or ("map" if _below(node) else "source")
+    return shown, kind or ("map" if _below(node) else "source")
 
 
 def _function_name(function: Any) -> str:
@@ -319,16 +265,3 @@ def _is_grains(thing: Any) -> bool:
         thing = thing.func
     module = getattr(thing, "__module__", None) or getattr(type(thing), "__module__", "")
     return str(module).partition(".")[0] == "grain"
-
-
-def number(graph: Graph) -> dict[tuple[int, int], str]:
-    """A name that is used twice gets #2. Returns the names by place and by index in the stage."""
-    names: dict[str, int] = {}
-    found = {}
-    for place, stage in enumerate(graph.stages):
-        for index, each in enumerate(stage.operators):
-            count = names[each.name] = names.get(each.name, 0) + 1
-            if count > 1:
-                each.name += f"#{count}"
-            found[place, index] = each.name
-    return found

@@ -53,7 +53,7 @@ def time_reading(node: Any, items: Items) -> None:
     """Whatever ``node`` reads, in its threads or where it is asked, it reads with ``items``."""
     executor = getattr(node, "_executor", None)
     if executor is not None:
-        executor.submit = functools.partial(_submit, executor.submit, items)
+        executor.submit = functools.partial(executor.submit, _read, items)
         return
     bare, keep = _patched(type(node), "__next__"), weakref.ref(node)
 
@@ -66,10 +66,6 @@ def time_reading(node: Any, items: Items) -> None:
             _reading.items = outside
 
     _call(node, read)
-
-
-def _submit(submit: Any, items: Items, function: Any, *args: Any) -> Any:
-    return submit(_read, items, function, *args)
 
 
 def _read(items: Items, function: Any, *args: Any) -> Any:
@@ -97,24 +93,17 @@ def _patched(kind: type, method: str) -> Any:
     timed_nodes, reading = _timed, _reading
 
     # A class below it may call it for one of its own nodes, which is timed already.
-    if method == "__next__":
+    def asked_next(self: Any) -> Any:
+        timed = timed_nodes.get(id(self)) if type(self) is kind else None
+        return bare(self) if timed is None else timed()
 
-        @functools.wraps(bare)
-        def asked_next(self: Any) -> Any:
-            timed = timed_nodes.get(id(self)) if type(self) is kind else None
-            return bare(self) if timed is None else timed()
+    def asked_item(self: Any, index: Any) -> Any:
+        timed = reading.items.get(id(self)) if type(self) is kind else None
+        return bare(self, index) if timed is None or type(index) is slice else timed(self, index)
 
-        asked: Any = asked_next
-    else:
-
-        @functools.wraps(bare)
-        def asked_item(self: Any, index: Any) -> Any:
-            timed = reading.items.get(id(self)) if type(self) is kind else None
-            return bare(self, index) if timed is None or type(index) is slice else timed(self, index)
-
-        asked = asked_item
+    asked: Any = asked_next if method == "__next__" else asked_item
     _bare[kind] = bare
-    setattr(kind, method, asked)
+    setattr(kind, method, functools.wraps(bare)(asked))
     return bare
 
 
@@ -152,8 +141,8 @@ class _Reads:
     def __init__(self, level: Level, is_last: bool) -> None:
         self._level = level
         self._is_last = is_last
-        self._finished: set[int] = set()
-        self._awaited: set[int] = set()
+        #: Futures that are either finished or taken, and not both.
+        self._open: set[int] = set()
         self._lock = threading.Lock()
         self._of_thread = threading.local()
 
@@ -169,31 +158,26 @@ class _Reads:
         return function(*args)
 
     def _done(self, future: Any) -> None:
-        key = id(future)
         if future.cancelled():
             with self._lock:
-                self._awaited.discard(key)
+                self._open.discard(id(future))
             return
-        waited = getattr(self._of_thread, "waited", 0)
-        with self._lock:
-            is_awaited = key in self._awaited
-            self._awaited.discard(key)
-            if not is_awaited:
-                self._finished.add(key)
-        self._level.put(waited)
+        is_awaited = self._is_both(future)
+        self._level.put(getattr(self._of_thread, "waited", 0))
         if is_awaited and self._is_last:
             self._level.get()
         self._of_thread.ended = perf_counter_ns()
 
     def taken(self, future: Any) -> None:
-        key = id(future)
-        with self._lock:
-            is_finished = key in self._finished
-            self._finished.discard(key)
-            if not is_finished:
-                self._awaited.add(key)
-        if is_finished and self._is_last:
+        if self._is_both(future) and self._is_last:
             self._level.get()
+
+    def _is_both(self, future: Any) -> bool:
+        """Whether it is finished and taken now."""
+        with self._lock:
+            is_known = id(future) in self._open
+            (self._open.discard if is_known else self._open.add)(id(future))
+        return is_known
 
 
 class _Futures(deque):  # type: ignore[type-arg]
@@ -227,32 +211,23 @@ def follow_thread(node: Any, level: Level, is_first: bool = True) -> None:
     buffer = node._buffer
     if not hasattr(buffer, "queue"):
         raise LookupError("its buffer is not a queue.Queue")
-    items, put = buffer.queue, buffer.put
-    append, popleft = items.append, items.popleft  # what queue.Queue does
-    waited = [0]
+    items, hooked = buffer.queue, _core.HookedCall
+    began = [0]
     level.changed(len(items) if is_first else 0)
 
-    def timed_put(item: Any, block: bool = True, timeout: Any = None) -> None:
-        began = perf_counter_ns() if buffer.full() else 0
-        waited[0] = 0
-        if began:
-            # The time until there is room; `level_put` runs at its end.
-            waited[0] = -began
-        put(item, block, timeout)
+    def before_put(*_: Any, **__: Any) -> None:
+        began[0] = perf_counter_ns() if buffer.full() else 0
 
-    def level_put(item: Any) -> None:
-        append(item)
-        spent = perf_counter_ns() + waited[0] if waited[0] else 0
+    def did_put(_: Any, item: Any) -> None:
         if is_first:
-            level.put(spent, item[2] is None)
+            level.put(perf_counter_ns() - began[0] if began[0] else 0, item[2] is None)
 
-    def level_get() -> Any:
-        item = popleft()
+    def did_get(item: Any) -> None:
         if is_first or item[2] is None:
             level.get(item[2] is None)
-        return item
 
-    buffer.put, buffer._put, buffer._get = timed_put, level_put, level_get
+    buffer.put = hooked(buffer.put, before_put)
+    buffer._put, buffer._get = hooked(items.append, None, did_put), hooked(items.popleft, None, did_get)
 
 
 class PolledLevel:
@@ -268,17 +243,9 @@ class PolledLevel:
         buffer = node._buffer
         self._buffers = [each for each in self._buffers if each() is not None]
         self._buffers.append(weakref.ref(buffer))
-        get = buffer.get
+        buffer.get = _core.HookedCall(buffer.get, None, self._look, self._look)
 
-        def looked_get(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return get(*args, **kwargs)
-            finally:
-                self.look()
-
-        buffer.get = looked_get
-
-    def look(self) -> None:
+    def _look(self, *_: Any, **__: Any) -> None:
         with self._lock:
             level = sum(buffer.qsize() for each in self._buffers if (buffer := each()) is not None)
             self._handle.sampled(level, _core.now_ns())

@@ -5,11 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.grain import probes
 from headrace.loaders.grain.graph import (
@@ -17,15 +15,16 @@ from headrace.loaders.grain.graph import (
     PROCESS,
     READS,
     THREAD,
-    Graph,
     Nested,
     Stage,
     kind_of,
     read_graph,
 )
+from headrace.loaders.kit.base import guarded_detail
+from headrace.record.operator import readable
 from headrace.record.session import join_run
 
-#: The recorder of the parts of an interleave, by the id of its iterator.
+#: The recorder of the parts of an interleave, by the id of its iterator, and what `Recorder.follow` takes.
 _interleaves: dict[int, tuple[Recorder, int, int, int]] = {}
 
 
@@ -36,32 +35,31 @@ class Recorder:
         self,
         loader: int,
         live_path: str,
-        names: dict[tuple[int, int], str],
+        names: dict[int, str],
         queues: dict[int, tuple[str, int, int, bool]],
+        is_worker: bool = False,
     ) -> None:
         self.loader = loader
         self.live_path = live_path
+        #: By the number of an operator.
         self._names = names
         #: By the stage that fills it: name, capacity, the stage that takes from it, whether it is looked at.
         self._queues = queues
         self._operators: dict[tuple[int, str], _core.OperatorHandle] = {}
         self._followed: dict[int, probes.Level | probes.PolledLevel] = {}
-        self._is_worker = False
+        self._is_worker = is_worker
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.loader, self.live_path, self._names, self._queues
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
-        self._is_worker = True
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recorder, (self.loader, self.live_path, self._names, self._queues, True)
 
     def operator(self, place: int, index: int, name: str, kind: str) -> _core.OperatorHandle:
-        known = self._names.get((place, index), name)
+        number = place * _core.PLACES_PER_STAGE + index
+        name = readable(name).partition("#")[0]  # in the whole loader it may have another number
+        known = self._names.get(number, name)
         name = known if known.partition("#")[0] == name else name
         if (place, name) not in self._operators:
-            self._operators[place, name] = _core.OperatorHandle(
-                name, kind, loader=self.loader, stage=place * _core.PLACES_PER_STAGE + index
-            )
+            made = _core.OperatorHandle(name, kind, loader=self.loader, stage=number)
+            self._operators[place, name] = made
         return self._operators[place, name]
 
     def follow(self, iterator: Any, first: int, takes: int, flat: int = -1) -> None:
@@ -71,16 +69,15 @@ class Recorder:
         """
         asks = Stage()
         graph = read_graph(iterator, asks)
-        if asks.operators:
-            graph.stages.pop()  # its own stage, which is the last one and has the place `takes`
 
-        def place(stage: Stage) -> int:
-            if flat >= 0:
-                return takes if stage is asks else flat
-            return takes if stage is asks else graph.place(stage, first)
+        def place(stage: Any) -> int:
+            if stage is asks:
+                return takes
+            return flat if flat >= 0 else first + stage.place
 
         items: probes.Items = {}
-        for stage in (*graph.stages, asks):
+        each: Any
+        for stage in (*graph.parts, asks):
             for index, each in enumerate(stage.operators):
                 if not each.is_here:
                     continue
@@ -91,18 +88,16 @@ class Recorder:
                     items[id(each.node)] = probes.timed_item(each.node, operator)
         for node in graph.reads:
             probes.time_reading(node, items)
-        for wait in graph.waits:
-            if place(wait.stage) >= 0:
-                probes.time_wait(wait.node)
+        for node, stage in graph.waits:
+            if place(stage) >= 0:
+                probes.time_wait(node)
         if flat < 0:
-            self._follow_buffers(graph, place)
+            for buffer in graph.between:
+                for node in buffer.owners:
+                    ends = node is buffer.owners[0], node is buffer.owners[-1]
+                    self._follow_buffer(node, place(buffer.fills), *ends)
         for nested in graph.nested:
-            self._follow_nested(nested, first, place(nested.takes), place(nested.below), flat)
-
-    def _follow_buffers(self, graph: Graph, place: Any) -> None:
-        for edge in graph.edges:
-            for node in edge.nodes:
-                self._follow_buffer(node, place(edge.fills), node is edge.nodes[0], node is edge.nodes[-1])
+            self._follow_nested(nested, first + nested.first, place(nested.takes), place(nested.below), flat)
 
     def _follow_buffer(self, node: Any, fills: int, is_first: bool, is_last: bool) -> None:
         if fills not in self._queues:
@@ -128,21 +123,15 @@ class Recorder:
     def _follow_nested(self, nested: Nested, first: int, takes: int, below: int, flat: int) -> None:
         node = nested.node
         if kind_of(node) == INTERLEAVE:
-            all_at = flat if flat >= 0 else below if nested.is_flat else -1
-            _interleaves[id(node)] = self, first + nested.first, takes, all_at
+            place = first, takes, flat if flat >= 0 else below if nested.is_flat else -1
+            _interleaves[id(node)] = self, *place
             remove_with(node, _interleaves, id(node))
             install()
             for part in node._iterators_in_use:  # made for the state of the beginning
                 if part is not None:
-                    self.follow_part(part, first + nested.first, takes, all_at)
-            return
-        if node._prefetch_process is None and flat < 0:
-            start = WorkerStart(node._worker_init_fn, self.live_path, self, first + nested.first, below)
-            node._worker_init_fn = start
-
-    def follow_part(self, iterator: Any, first: int, takes: int, flat: int) -> None:
-        """One of the iterators that an interleave reads in turn."""
-        self.follow(iterator, first, takes, flat)
+                    self.follow(part, *place)
+        elif node._prefetch_process is None and flat < 0:
+            node._worker_init_fn = WorkerStart(node._worker_init_fn, self, first, below)
 
 
 def _worker_of(node: Any) -> tuple[int, int]:
@@ -163,13 +152,9 @@ def install() -> None:
         if known is None:
             return make(ds, interleave_iterator, start_prefetch, starting_state)
         iterator = make(ds, interleave_iterator, False)
-        try:
-            recorder, first, takes, flat = known
-            recorder.follow_part(iterator, first, takes, flat)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            _core.miss(recorder.loader, _core.NO_WORKER_DETAIL)
-            warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")
+        recorder, *place = known
+        with guarded_detail(recorder.loader, "grain", _core.NO_WORKER_DETAIL):
+            recorder.follow(iterator, *place)
         if start_prefetch:
             iterator.start_prefetch()
         if starting_state is not None:
@@ -180,32 +165,24 @@ def install() -> None:
     module._add_prefetch_and_make_iterator = made
 
 
-class WorkerStart:
+class WorkerStart(NamedTuple):
     """Called in the worker process after the user's own function: records the iterator that it makes.
 
     Never raises anything of its own.
     """
 
-    def __init__(
-        self, users: Callable[[], None] | None, live_path: str, recorder: Recorder, first: int, takes: int
-    ) -> None:
-        self.users = users
-        self.live_path = live_path
-        self.recorder = recorder
-        #: The place at which the stages of the process begin, and that of its own thread.
-        self.first = first
-        self.takes = takes
+    users: Callable[[], None] | None
+    recorder: Recorder
+    #: The place at which the stages of the process begin, and that of its own thread.
+    first: int
+    takes: int
 
     def __call__(self) -> None:
         if self.users is not None:
             self.users()
-        if not join_run(self.live_path):
-            return
-        try:
-            self._follow_first_iterator()
-        except Exception as error:
-            let_through(error)
-            _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
+        if join_run(self.recorder.live_path):
+            with guarded_detail(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
+                self._follow_first_iterator()
 
     def _follow_first_iterator(self) -> None:
         kind: Any = sys.modules["grain._src.python.dataset.dataset"].WithOptionsIterDataset
@@ -221,11 +198,8 @@ class WorkerStart:
                 depth[0] -= 1
             if depth[0] == 0:  # the outermost one: what the process takes from
                 kind.__iter__ = make
-                try:
+                with guarded_detail(self.recorder.loader, gap=_core.NO_WORKER_DETAIL):
                     self.recorder.follow(iterator, self.first, self.takes)
-                except Exception as error:
-                    let_through(error)
-                    _core.miss(self.recorder.loader, _core.NO_WORKER_DETAIL)
             return iterator
 
         kind.__iter__ = followed

@@ -12,7 +12,6 @@ from headrace.loaders.grain.graph import (
     PROCESS,
     READS,
     THREAD,
-    Edge,
     Graph,
     Nested,
     Stage,
@@ -23,7 +22,7 @@ from headrace.loaders.grain.graph import (
     threads_of,
 )
 from headrace.loaders.kit.base import classes_of
-from headrace.loaders.kit.graph import Graph as ShownGraph
+from headrace.loaders.kit.graph import Buffer
 from headrace.results.loader_model import LoaderModel
 
 _READ_OPTIONS = "set it in ReadOptions(), which to_iter_dataset() takes"
@@ -38,15 +37,11 @@ _NAMES = {READS: "prefetch", THREAD: "thread prefetch", PROCESS: "mp_prefetch", 
 def queues_of(graph: Graph) -> dict[int, tuple[str, int, int, bool]]:
     """By the stage that fills it: name, capacity, the stage that takes from it, whether it is looked at."""
     found = {}
-    for edge in graph.edges:
+    each: Any
+    for each in graph.between:
         # The first process's buffers stand for all.
-        shown = edge.copies if edge.takes.in_process else 1
-        found[graph.place(edge.fills)] = (
-            _NAMES[edge.kind],
-            max(1, edge.capacity // shown),
-            graph.place(edge.takes),
-            edge.kind == PROCESS,
-        )
+        shown = max(1, each.capacity // (each.copies if each.takes.in_process else 1))
+        found[each.fills.place] = _NAMES[each.kind], shown, each.takes.place, each.kind == PROCESS
     return found
 
 
@@ -71,80 +66,67 @@ def setters_of(obj: Any) -> dict[str, Callable[[Any], None]]:
     return {name: partial(put, *place) for name, place in where.items()}
 
 
-class _Shown(ShownGraph):
-    def __init__(self, is_loader: bool) -> None:
-        """is_loader: of a DataLoader, which has names of its own for some parameters."""
-        super().__init__()
-        self._is_loader = is_loader
+def model_of(graph: Graph, is_loader: bool = False) -> LoaderModel:
+    """is_loader: of a DataLoader, which has names of its own for some parameters."""
 
-    def add_parameter(self, name: str, set_in: str, **fields: Any) -> str:
-        if self._is_loader:
+    def add(name: str, set_in: str, **fields: Any) -> str:
+        if is_loader:
             set_in = _OF_LOADER if name in _LOADERS_NAMES else _READ_OPTIONS_OF_LOADER
             name = _LOADERS_NAMES.get(name, name)
-        return self.parameter(name, set_in=set_in, **fields)
+        return graph.parameter(name, set_in=set_in, **fields)
 
-
-def model_of(graph: Graph, is_loader: bool = False) -> LoaderModel:
-    """is_loader: as for `_Shown`."""
-    shown = _Shown(is_loader)
-    for place, stage in enumerate(graph.stages):
-        gets = "own_shard" if stage.runs_in == "process" else "shared_queue"
-        one = shown.stage(stage.name, stage.workers, stage.runs_in, gets_work=gets)
-        one.widened_by = _of_stage(stage, place, graph, shown)
+    for stage, shown in zip(graph.parts, graph.stages, strict=True):
+        shown.widened_by = _of_stage(stage, graph, add)
     queues = queues_of(graph)
-    for edge in graph.edges:
-        from_ = graph.place(edge.fills)
-        shown.buffer(from_, graph.place(edge.takes), queues[from_][1], _of_edge(edge, graph, shown))
+    for each in graph.between:
+        from_ = each.fills.place
+        graph.buffer(from_, each.takes.place, queues[from_][1], _of_buffer(each, add))
     for nested in graph.nested:
-        _of_interleave(nested, graph, shown)
-    if not shown.stages:
-        shown.stage("loop", 0, "loop")
-    return shown.model("grain")
+        _of_interleave(nested, graph, add)
+    if not graph.stages:
+        graph.stage("loop", 0, "loop")
+    return graph.model("grain")
 
 
-def _of_stage(stage: Stage, place: int, graph: Graph, shown: _Shown) -> str:
+def _of_stage(stage: Stage, graph: Graph, add: Callable[..., str]) -> str:
     """The parameters of a stage; the one that sets its workers."""
-    own: dict[str, Any] = {"min": 0, "sets": "workers", "stage": place}
+    own: dict[str, Any] = {"min": 0, "sets": "workers", "stage": stage.place}
+    has_processes = any(each.in_process for each in graph.parts)
     if stage.runs_in == "loop":
-        return _of_loop(stage, graph, shown, own)
+        if stage in graph.inline and len(graph.parts) == 1:
+            add("num_threads", _READ_OPTIONS, value=0, usual=16, **own)
+        return "" if has_processes else add("num_workers", _PROCESSES, value=0, usual=0, **own)
     if stage.runs_in == "process":
-        return shown.add_parameter("num_workers", _PROCESSES, value=stage.workers, usual=0, **own)
+        return add("num_workers", _PROCESSES, value=stage.workers, usual=0, **own)
     if kind_of(stage.node) != READS:
         return ""
     is_fixed = stage.copies > 1 or stage.in_process
     own = {"min": 0} if is_fixed else own
-    name = shown.add_parameter("num_threads", _READ_OPTIONS, value=threads_of(stage.node), usual=16, **own)
-    if not is_fixed and not any(each.in_process for each in graph.stages):
+    name = add("num_threads", _READ_OPTIONS, value=threads_of(stage.node), usual=16, **own)
+    if not is_fixed and not has_processes:
         where = "put .mp_prefetch(MultiprocessingOptions(num_workers=...)) behind it"
-        own = {"value": "thread", "usual": "thread", "sets": "executor", "stage": place}
-        shown.add_parameter("mp_prefetch", where, **own)
+        own = {"value": "thread", "usual": "thread", "sets": "executor", "stage": stage.place}
+        add("mp_prefetch", where, **own)
     return "" if is_fixed else name
 
 
-def _of_loop(stage: Stage, graph: Graph, shown: _Shown, own: dict[str, Any]) -> str:
-    if any(wait.stage is stage for wait in graph.inline) and len(graph.stages) == 1:
-        shown.add_parameter("num_threads", _READ_OPTIONS, value=0, usual=16, **own)
-    if any(each.in_process for each in graph.stages):
-        return ""
-    return shown.add_parameter("num_workers", _PROCESSES, value=0, usual=0, **own)
-
-
-def _of_edge(edge: Edge, graph: Graph, shown: _Shown) -> str:
-    node = edge.fills.node
-    if node is None or edge.kind == INTERLEAVE:
+def _of_buffer(buffer: Buffer, add: Callable[..., str]) -> str:
+    fills: Any = buffer.fills
+    node = fills.node
+    if node is None or buffer.kind == INTERLEAVE:
         return ""
     name, where, usual = {
         READS: ("prefetch_buffer_size", _READ_OPTIONS, 500),
         THREAD: ("prefetch_buffer_size", "set it in ThreadPrefetchIterDataset()", None),
         PROCESS: ("per_worker_buffer_size", _PROCESSES, 1),
-    }[edge.kind]
-    is_fixed = edge.copies > 1 or edge.fills.in_process
-    own: dict[str, Any] = {} if is_fixed else {"sets": "capacity", "stage": graph.place(edge.fills)}
-    name = shown.add_parameter(name, where, value=size_of(node), usual=usual, min=1, **own)
+    }[buffer.kind]
+    is_fixed = buffer.copies > 1 or fills.in_process
+    own: dict[str, Any] = {} if is_fixed else {"sets": "capacity", "stage": fills.place}
+    name = add(name, where, value=size_of(node), usual=usual, min=1, **own)
     return "" if is_fixed else name
 
 
-def _of_interleave(nested: Nested, graph: Graph, shown: _Shown) -> None:
+def _of_interleave(nested: Nested, graph: Graph, add: Callable[..., str]) -> None:
     node = nested.node
     if kind_of(node) != INTERLEAVE:
         return
@@ -153,11 +135,11 @@ def _of_interleave(nested: Nested, graph: Graph, shown: _Shown) -> None:
         return  # the workers of mp_prefetch
     own: dict[str, Any] = {}
     # One thread for each part: as many as parts are read at once.
-    for place in range(nested.first, len(shown.stages)):
-        if graph.stages[place].copies == cycle == shown.stages[place].workers and not own:
-            own = {"sets": "workers", "stage": place, "max": _parts(node)}
-            shown.stages[place].widened_by = "cycle_length"
-    shown.add_parameter("cycle_length", "set it in InterleaveIterDataset()", value=cycle, min=1, **own)
+    for stage, shown in list(zip(graph.parts, graph.stages, strict=True))[nested.first :]:
+        if stage.copies == cycle == stage.workers and not own:
+            own = {"sets": "workers", "stage": stage.place, "max": _parts(node)}
+            shown.widened_by = "cycle_length"
+    add("cycle_length", "set it in InterleaveIterDataset()", value=cycle, min=1, **own)
 
 
 def _parts(interleave: Any) -> int | None:

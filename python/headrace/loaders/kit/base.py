@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +27,61 @@ def classes_of(module: str, *names: str) -> tuple[type, ...]:
     return tuple(each for each in found if isinstance(each, type))
 
 
+class guarded:  # noqa: N801 - used like a statement
+    """``with guarded(then):`` around what may fail, though the loop must still run: then ``then(error)``."""
+
+    def __init__(self, then: Callable[[Exception], object] | None = None) -> None:
+        self._then = then
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        let_through(error)
+        if self._then is not None:
+            self._then(error)
+        return True
+
+
+def guarded_detail(
+    loader: _core.LoaderHandle | int, library: str = "", gap: int = _core.NO_ITERATOR_DETAIL
+) -> guarded:
+    """Around what reads a library's private names: if it raises, the record of ``loader`` misses that.
+
+    loader: its number in a worker process. library: one line names it; "": none does.
+    """
+
+    def misses(error: Exception) -> None:
+        if isinstance(loader, int):
+            _core.miss(loader, gap)
+        else:
+            loader.miss(gap)
+        if library:
+            unexpected(library, error)
+
+    return guarded(misses)
+
+
+def unexpected(library: str, error: Exception) -> None:
+    """A library is another version. One line says so."""
+    warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
+
+
+def subclass(base: Any, names: dict[str, Any]) -> Any:
+    """A subclass of ``base`` that is called as that in messages, with ``names`` in it."""
+    own = {name: getattr(base, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(base)(base.__name__, (base,), own | names)
+
+
 def record_detail(
     handle: _core.LoaderHandle, library: str, *steps: Callable[[_core.LoaderHandle], None]
 ) -> None:
     """Take steps that read a library's private names. If one fails, the wait for the loader is recorded."""
-    try:
+    with guarded_detail(handle, library):
         for step in steps:
             step(handle)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        handle.miss(_core.NO_ITERATOR_DETAIL)
-        warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
 
 
 def describe(handle: _core.LoaderHandle, model: LoaderModel) -> None:
@@ -70,6 +113,8 @@ class Attachment:
         self.source = source
         self.ready = ready
         self.unknown = unknown
+        #: How the loader is built and set; None: only its own time is recorded.
+        self.model: LoaderModel | None = None
 
     def open(self, handle: _core.LoaderHandle) -> None:
         """The loader has its record now."""
@@ -95,9 +140,8 @@ class Attachment:
         """Remove everything that was put into the loader."""
 
     def describe(self) -> LoaderModel | None:
-        """How the loader is built and set now; called at the beginning of each loop. None: only its own time
-        is recorded."""
-        return None
+        """Its `model`, as it is now; called at the beginning of each loop."""
+        return self.model
 
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
         """A loop begins: its attachment gets ready, its record has the loader's model."""
@@ -107,17 +151,16 @@ class Attachment:
 
 
 class Followed:
-    """Stands for an object: each iterator over it goes through the attachment's `around`."""
+    """Stands for what an attachment iterates: each iterator over it goes through its `around`."""
 
-    def __init__(self, obj: Any, attachment: Attachment) -> None:
-        self._obj = obj
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
 
     def __iter__(self) -> Iterator[Any]:
-        return self._attachment.around(iter(self._obj))
+        return self._attachment.around(iter(self._attachment.iterable))
 
 
-class Adapter(ABC):
+class Adapter:
     """Detects and attaches to one kind of loader."""
 
     #: Packages of the loader's library.
@@ -126,6 +169,10 @@ class Adapter(ABC):
     #: "module:Class.method"; the method is ``__iter__`` if there is none.
     classes: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    #: The name of its loaders; "": that of their class.
+    shown_as = ""
+    #: What `attach` makes of an object; none: it records itself.
+    attachment: Callable[[Any], Attachment]
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 
@@ -135,14 +182,14 @@ class Adapter(ABC):
 
     def name(self, obj: Any) -> str:
         """The loader's name in reports if the user gives none."""
-        return type(obj).__name__
+        return self.shown_as or type(obj).__name__
 
-    @abstractmethod
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         """Attach to ``obj`` without changing what it yields, raises or draws.
 
         ``name``: the user's name for it, for the operator that represents the whole object.
         """
+        return self.attachment(obj)
 
     def has_ended(self, obj: Any) -> bool:
         """Whether it yields nothing more, so that the next loader of its line continues its record."""

@@ -6,9 +6,9 @@ the graph, describes it, sets its parameters, and removes the probes again.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -57,6 +57,20 @@ class Edge:
     wait: Callable[[_core.OperatorHandle], Undo] | None = None
 
 
+@dataclass
+class Buffer:
+    """Items between two stages, whose owners each process follows itself."""
+
+    fills: Stage
+    takes: Stage
+    capacity: int
+    #: The library's objects that keep the items, as far as this process has them; the last one last.
+    owners: list[Any] = field(default_factory=list)
+    kind: str = ""
+    #: The capacity is set once for so many of them.
+    copies: int = 1
+
+
 class Graph:
     """A loader's parts, sources first. Nothing keeps it, because it refers to the library's objects."""
 
@@ -64,6 +78,9 @@ class Graph:
         #: Each with its number in the recording, from the place of its stage and its place there.
         self.operators: list[tuple[int, Operator]] = []
         self.stages: list[LoaderStage] = []
+        #: Those of the stages that have been added.
+        self.parts: list[Any] = []
+        self.between: list[Buffer] = []
         self.edges: list[Edge] = []
         #: Beside those of the edges.
         self.buffers: list[LoaderBuffer] = []
@@ -82,7 +99,16 @@ class Graph:
             self.operators.append((number, operator))
         shown = LoaderStage(name=stage.name, workers=workers, runs_in=runs_in, **fields)
         self.stages.append(shown)
+        self.parts.append(stage)
         return shown
+
+    def pass_on(self, empty: Stage, takes: Stage, capacity: int = 0, owners: Iterable[Any] = ()) -> None:
+        """Nothing works in a stage: it hands on what others have made, and buffers so many more."""
+        for each in self.between:
+            if each.takes is empty:
+                each.takes = takes
+                each.capacity += capacity
+                each.owners += owners
 
     def parameter(
         self, name: str, owner: Any = None, attribute: str = "", *, fixed: bool = False, **fields: Any
@@ -127,7 +153,7 @@ class Graph:
         return name if number == 1 else f"{name}#{number}"
 
 
-class Loader(Adapter):
+class Loader(Adapter, ABC):
     """The adapter of a library whose loaders can be read as a graph. `read` is all that it needs."""
 
     @abstractmethod
@@ -144,7 +170,6 @@ class GraphAttachment(Attachment):
     def __init__(self, obj: Any, loader: Loader) -> None:
         super().__init__(obj)
         self._loader = loader
-        self._model: LoaderModel | None = None
         self._undo: list[Undo] = []
 
     def setters(self) -> dict[str, Callable[[Any], None]]:
@@ -153,6 +178,10 @@ class GraphAttachment(Attachment):
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = self._loader.read(self.iterable)
         self.ready = graph.ready
+        self.put_in(graph, handle)
+
+    def put_in(self, graph: Graph, handle: _core.LoaderHandle) -> None:
+        """Its probes; the loader has its model now."""
         try:
             for number, each in graph.operators:
                 operator = _core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=number)
@@ -169,7 +198,7 @@ class GraphAttachment(Attachment):
             let_through(error)
             self.detach()
             raise
-        self._model = graph.model(self._loader.libraries[0])
+        self.model = graph.model(self._loader.libraries[0])
 
     def _put_in(self, probe: Callable[[Any], Undo | None] | None, handle: Any) -> None:
         undo = probe(handle) if probe is not None else None
@@ -179,6 +208,3 @@ class GraphAttachment(Attachment):
     def detach(self) -> None:
         while self._undo:
             self._undo.pop()()
-
-    def describe(self) -> LoaderModel | None:
-        return self._model

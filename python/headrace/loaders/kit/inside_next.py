@@ -14,7 +14,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace import _core
 from headrace.common.own_attributes import own_attribute
@@ -60,56 +60,7 @@ _WAITS = {
 _Calls = list[tuple[CodeType, int, str]]
 
 #: Functions of the standard library in which the threads of a pool begin, by file.
-_POOL_THREADS = {"/concurrent/futures/thread.py": "_worker", "/multiprocessing/pool.py": "worker"}
-
-
-class _Watched(NamedTuple):
-    loader: weakref.ref[_core.LoaderHandle]
-    seen: Counter[str]
-    #: Threads of pools that worked while the loop waited.
-    pool: set[int]
-    parameter: str
-
-
-_watched: list[_Watched] = []
-_runs = False
-
-
-def watch(loader: _core.LoaderHandle, obj: Any) -> None:
-    """Sample the loops over ``obj``, which ``loader`` records, until it is clear what they wait for."""
-    earlier = [each for each in _watched if each.loader() is loader]
-    seen, pool = (earlier[0].seen, earlier[0].pool) if earlier else (Counter(), set())  # of the epochs before
-    _watched[:] = [each for each in _watched if each not in earlier]
-    _watched.append(_Watched(weakref.ref(loader), seen, pool, _workers_of(obj)))
-    _start()
-
-
-def _start() -> None:
-    global _runs
-    if not _runs:
-        _runs = True
-        run_steps(_sample())
-
-
-def _workers_of(obj: Any) -> str:
-    """``num_processes=2``: the object's own parameter, as its user writes it; "" if it has none."""
-    for name in _PARAMETERS:
-        value = own_attribute(obj, name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return f"{name.lstrip('_')}={value}"
-    return ""
-
-
-class _Thread:
-    """The thread that iterates a loader, and samples of what it does between two batches."""
-
-    def __init__(self, loader: _core.LoaderHandle) -> None:
-        self.loader = weakref.ref(loader)
-        self.ident = threading.get_ident()  #: until another thread is in its next()
-        self.seen: Counter[str] = Counter()
-
-
-_threads: list[_Thread] = []
+_POOL_THREADS = {"/concurrent/futures/thread.py": {"_worker"}, "/multiprocessing/pool.py": {"worker"}}
 #: Samples of a thread. One that trains works between two batches: of its time, and of that outside next().
 _THREAD_SAMPLES = 60
 _TRAINS = 0.03
@@ -126,39 +77,134 @@ _HANDS_OVER_OF_MAIN = {"/queue.py": {"put"}}
 _LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
 
 
+def _is_in(code: CodeType, functions: dict[str, set[str]]) -> bool:
+    """Whether it is one of these functions, by the end of their file's path."""
+    file = code.co_filename.replace("\\", "/")
+    return any(file.endswith(end) and code.co_name in names for end, names in functions.items())
+
+
+class _Waits:
+    """What the loops over an object wait for."""
+
+    def __init__(self, loader: _core.LoaderHandle, obj: Any) -> None:
+        self.loader = weakref.ref(loader)
+        self._seen: Counter[str] = Counter()
+        #: Threads of pools that worked while the loop waited.
+        self._pool: set[int] = set()
+        self.parameter = _workers_of(obj)
+
+    def sample(self, loader: _core.LoaderHandle) -> bool:
+        """Whether no more samples are needed."""
+        thread, first = loader.in_next
+        calls = _core.calls_of_thread(thread, _DEPTH) if thread and not first else []
+        if not calls:
+            return False
+        waits_for = _waits_for(calls)
+        self._seen[waits_for] += 1
+        if waits_for:
+            self._pool.update(_working_pool_threads())
+        count = self._seen.total()
+        if count < _SAMPLES:
+            return False
+        what, most = self._seen.most_common(1)[0]
+        children = _child_processes()
+        if what == "processes" and not children:
+            what = "threads"  # multiprocessing's ThreadPool
+        if most >= _MAJORITY * count and what:
+            loader.note("waits_for", what)
+            if helpers := len(self._pool) if what == "threads" else children:
+                loader.note("helpers", str(helpers))
+            if self.parameter:
+                # The number of processes that run: some objects set theirs anew in each worker.
+                runs = f"{self.parameter.partition('=')[0]}={children}"
+                loader.note("own_workers", runs if what == "processes" else self.parameter)
+        return True
+
+
+class _HandsOver:
+    """Whether the thread that iterates a loader does anything between two batches."""
+
+    def __init__(self, loader: _core.LoaderHandle) -> None:
+        self.loader = weakref.ref(loader)
+        self._ident = threading.get_ident()  #: until another thread is in its next()
+        self._seen: Counter[str] = Counter()
+
+    def sample(self, loader: _core.LoaderHandle) -> bool:
+        """Whether no more samples are needed."""
+        in_next, seen = loader.in_next[0], self._seen
+        if in_next not in (0, self._ident):
+            self._ident = in_next
+            seen.clear()
+        calls = _core.calls_of_thread(self._ident) if loader.active else []
+        if not calls:
+            return False  # between two epochs
+        is_main = self._ident == threading.main_thread().ident
+        hands_over = _HANDS_OVER_OF_MAIN if is_main else _HANDS_OVER
+        seen[_part_of_thread(calls, in_next == self._ident, hands_over)] += 1
+        if seen.total() < _THREAD_SAMPLES or (is_main and not seen["next"]):
+            return False  # the main thread may have called iter() for another one
+        works, waits = seen["works"], seen["waits"]
+        # A main thread that is always in next() is a loop that waits for its input.
+        may_hand_over = not is_main or waits >= _TRAINS * seen.total()
+        if may_hand_over and works < max(_TRAINS * seen.total(), _WORKS_OUTSIDE * (works + waits)):
+            loader.note("hands_over", "loop" if is_main else "thread")
+        return True
+
+
+_watched: list[_Waits | _HandsOver] = []
+_runs = False
+
+
+def watch(loader: _core.LoaderHandle, obj: Any) -> None:
+    """Sample the loops over ``obj``, which ``loader`` records, until it is clear what they wait for."""
+    of_loader = (each for each in _watched if isinstance(each, _Waits) and each.loader() is loader)
+    if (earlier := next(of_loader, None)) is not None:  # of the epochs before
+        earlier.parameter = _workers_of(obj)
+    else:
+        _watched.append(_Waits(loader, obj))
+    _start()
+
+
 def watch_thread(loader: _core.LoaderHandle) -> None:
     """Sample the thread that iterates ``loader``, in its first loop.
 
     A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
     """
     if loader.steps == 0:
-        _threads.append(_Thread(loader))
+        _watched.append(_HandsOver(loader))
         _start()
 
 
-def _sample_thread(each: _Thread) -> bool:
-    """Whether no more samples are needed."""
-    loader = each.loader()
-    if loader is None:
-        return True
-    in_next = loader.in_next[0]
-    if in_next not in (0, each.ident):
-        each.ident = in_next
-        each.seen.clear()
-    calls = _core.calls_of_thread(each.ident) if loader.active else []
-    if not calls:
-        return False  # between two epochs
-    is_main = each.ident == threading.main_thread().ident
-    hands_over = _HANDS_OVER_OF_MAIN if is_main else _HANDS_OVER
-    each.seen[_part_of_thread(calls, in_next == each.ident, hands_over)] += 1
-    if each.seen.total() < _THREAD_SAMPLES or (is_main and not each.seen["next"]):
-        return False  # the main thread may have called iter() for another one
-    works, waits = each.seen["works"], each.seen["waits"]
-    # A main thread that is always in next() is a loop that waits for its input.
-    may_hand_over = not is_main or waits >= _TRAINS * each.seen.total()
-    if may_hand_over and works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * (works + waits)):
-        loader.note("hands_over", "loop" if is_main else "thread")
-    return True
+def _start() -> None:
+    global _runs
+    if not _runs:
+        _runs = True
+        run_steps(_sample())
+
+
+def _sample() -> Iterator[float]:
+    global _runs
+    try:
+        for tries in range(_MAX_TRIES):
+            yield _PERIOD_S if tries < 300 else _LATER_PERIOD_S
+            for each in list(_watched):
+                loader = each.loader()
+                if (loader is None or each.sample(loader)) and each in _watched:
+                    _watched.remove(each)
+            if not _watched:
+                break
+    except Exception:
+        _watched.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
+    _runs = False
+
+
+def _workers_of(obj: Any) -> str:
+    """``num_processes=2``: the object's own parameter, as its user writes it; "" if it has none."""
+    for name in _PARAMETERS:
+        value = own_attribute(obj, name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return f"{name.lstrip('_')}={value}"
+    return ""
 
 
 def _part_of_thread(calls: _Calls, in_next: bool, hands_over: dict[str, set[str]]) -> str:
@@ -166,12 +212,9 @@ def _part_of_thread(calls: _Calls, in_next: bool, hands_over: dict[str, set[str]
         return "next"
     part = "works"
     for depth, (code, _, _) in enumerate(calls):
-        file = code.co_filename.replace("\\", "/")
-        if file.endswith(_LOADERS):
+        if code.co_filename.replace("\\", "/").endswith(_LOADERS):
             return "next"
-        if depth < _DEPTH and any(
-            file.endswith(end) and code.co_name in names for end, names in hands_over.items()
-        ):
+        if depth < _DEPTH and _is_in(code, hands_over):
             # A thread's own beginning is at the other end of the stack, unless the thread does nothing.
             part = "waits" if depth < 3 else part
     return part
@@ -196,73 +239,15 @@ def _working_pool_threads() -> list[int]:
     return [
         ident
         for ident, calls in _core.calls_of_threads(_DEEPEST).items()
-        if any(
-            code.co_filename.replace("\\", "/").endswith(end) and code.co_name == begins
-            for code, _, _ in calls[1:]
-            for end, begins in _POOL_THREADS.items()
-        )
+        if any(_is_in(code, _POOL_THREADS) for code, _, _ in calls[1:])
     ]
-
-
-def _as_running(parameter: str, what: str) -> str:
-    """The parameter with the number of processes that run: some objects set theirs anew in each worker."""
-    count = _child_processes() if what == "processes" else 0
-    return f"{parameter.partition('=')[0]}={count}" if count else parameter
-
-
-def _sample() -> Iterator[float]:
-    global _runs
-    try:
-        for tries in range(_MAX_TRIES):
-            yield _PERIOD_S if tries < 300 else _LATER_PERIOD_S
-            for each in list(_watched):
-                if _sample_one(each):
-                    _watched.remove(each)
-            for thread in list(_threads):
-                if _sample_thread(thread) and thread in _threads:
-                    _threads.remove(thread)
-            if not _watched and not _threads:
-                break
-    except Exception:
-        _watched.clear()
-        _threads.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
-    _runs = False
-
-
-def _sample_one(each: _Watched) -> bool:
-    """Whether no more samples are needed."""
-    loader = each.loader()
-    if loader is None:
-        return True
-    thread, first = loader.in_next
-    calls = _core.calls_of_thread(thread, _DEPTH) if thread and not first else []
-    if not calls:
-        return False
-    waits_for = _waits_for(calls)
-    each.seen[waits_for] += 1
-    if waits_for:
-        each.pool.update(_working_pool_threads())
-    count = each.seen.total()
-    if count < _SAMPLES:
-        return False
-    what, most = each.seen.most_common(1)[0]
-    if what == "processes" and not _child_processes():
-        what = "threads"  # multiprocessing's ThreadPool
-    if most >= _MAJORITY * count and what:
-        loader.note("waits_for", what)
-        if count := len(each.pool) if what == "threads" else _child_processes():
-            loader.note("helpers", str(count))
-        if each.parameter:
-            loader.note("own_workers", _as_running(each.parameter, what))
-    return True
 
 
 def _waits_for(calls: _Calls) -> str:
     """The innermost calls wait for this: "threads", "processes", or "" for work, sleep and reads."""
     found = ""
     for code, _, _ in calls:
-        file = code.co_filename.replace("\\", "/")
         for end, (waits, functions) in _WAITS.items():
-            if file.endswith(end) and code.co_name in functions:
+            if _is_in(code, {end: functions}):
                 found = found if found == "processes" else waits
     return found

@@ -1,6 +1,8 @@
 """Libraries whose loaders are recorded. What records one is imported once the program has imported it.
 
 A module of `headrace.loaders` puts its adapters, and how streams of its library are timed, into these lists.
+``headrace run`` calls its `record_every_loader` after the import of the modules in its ``RECORDED_AFTER``
+(`tools/loader_modules.py`).
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from headrace.common.users_files import is_the_users
 
-__all__ = ["is_the_users", "object_name", "user_line"]
+__all__ = ["callers", "is_the_users", "object_name", "user_line"]
 
 
 def object_name(obj: Any) -> str:
@@ -24,10 +25,15 @@ def object_name(obj: Any) -> str:
 
 def user_line(*libraries: str) -> str:
     """``file.py:12``: the nearest line outside of packages and Headrace; empty if there is none."""
-    frame: types.FrameType | None = sys._getframe(1)
     packages = {each.partition(".")[0] for each in (*libraries, "headrace")}
-    while frame is not None:
+    for frame in callers(sys._getframe(1)):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in packages:
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        frame = frame.f_back
     return ""
+
+
+def callers(frame: types.FrameType | None, most: int = sys.maxsize) -> Iterator[types.FrameType]:
+    """The frame and those that called it, from the inside outwards, at most so many."""
+    while frame is not None and most > 0:
+        yield frame
+        frame, most = frame.f_back, most - 1

@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
+from headrace.loaders.kit.base import guarded, unexpected
 from headrace.record.operator import itself
 
 #: Removes a probe.
@@ -64,11 +63,8 @@ def after_each(obj: Any, method: str, then: Callable[[Any], None]) -> Undo:
     def call(*args: Any, **kwargs: Any) -> None:
         held: Any = keep()
         (earlier or getattr(type(held), method).__get__(held))(*args, **kwargs)
-        try:
+        with guarded(functools.partial(unexpected, type(held).__name__)):
             then(held)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            warn_once(f"operator detail unavailable: {type(held).__name__} is not as expected ({error!r})")
 
     return _own_method(obj, method, call)
 
@@ -93,6 +89,22 @@ def _own_method(obj: Any, name: str, *function: Any) -> Undo:
             delattr(keep(), name)
 
     return remove
+
+
+class TimedIterable:
+    """In the place of an iterable: each item that it makes is one call of the operator."""
+
+    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
+        self._source = source
+        self._operator = operator
+
+    def __iter__(self) -> Iterator[Any]:
+        return _core.OperatorIterator(self._source, self._operator)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
 
 
 def follow_threads(queue: Any, handle: _core.QueueHandle, room: Any = None) -> None:

@@ -7,15 +7,14 @@ recorded, and by which loader: one of the library's own, or a DataLoader whose d
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
 from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.base import Attachment, guarded, unexpected
 from headrace.loaders.kit.graph import Graph
 from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderModel, LoaderParameter
@@ -30,8 +29,8 @@ class StreamStages(NamedTuple):
     install: Callable[[], None]
     #: How many parts workers can share; None: not known, or not a stream.
     shards_of: Callable[[Any], int | None] = lambda _: None
-    #: The parameters that its user set in a stream.
-    parameters_of: Callable[[Any], list[LoaderParameter]] = lambda _: []
+    #: The parameters that its user set in a stream; the first one of a name counts.
+    parameters_of: Callable[[Any], Iterable[LoaderParameter]] = lambda _: ()
     #: Whether a stream gives each worker a part of its samples, however many workers there are.
     splits_itself: bool = False
 
@@ -103,21 +102,20 @@ def chain_of(dataset: Any) -> Chain | None:
 def shards_of(dataset: Any) -> int | None:
     """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
     stages = _stages_of(dataset)
-    try:
+    with guarded():  # another version
         return (stages and stages.shards_of(dataset)) or None
-    except Exception as error:  # another version
-        let_through(error)
-        return None
+    return None
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """The parameters that the user of a stream, of a known library, set in it."""
     stages = _stages_of(dataset)
-    try:
-        return stages.parameters_of(dataset) if stages is not None else []
-    except Exception as error:  # another version, or a table
-        let_through(error)
-        return []
+    found: dict[str, LoaderParameter] = {}
+    with guarded():  # another version, or a table
+        for each in stages.parameters_of(dataset) if stages is not None else ():
+            found.setdefault(each.name, each)
+        return list(found.values())
+    return []
 
 
 def splits_itself(dataset: Any) -> bool:
@@ -132,15 +130,11 @@ class StreamAttachment(Attachment):
     def __init__(self, obj: Any, framework: str) -> None:
         super().__init__(obj)
         self._framework = framework
-        self._model: LoaderModel | None = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         stream: Any = self.iterable
         record(stream, handle.id)
-        self._model = model_in_loop(self._framework, parameters_of(stream), shards_of(stream))
-
-    def describe(self) -> LoaderModel | None:
-        return self._model
+        self.model = model_in_loop(self._framework, parameters_of(stream), shards_of(stream))
 
 
 def _stages_of(dataset: Any) -> StreamStages | None:
@@ -160,13 +154,9 @@ def install() -> bool:
     for stages in libraries.streams:
         if stages.module not in sys.modules:
             continue
-        try:
+        with guarded(partial(unexpected, stages.module.partition(".")[0])):
             stages.install()
             found = True
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            name = stages.module.partition(".")[0]
-            warn_once(f"operator detail unavailable: {name} is not as its adapter expects ({error!r})")
     return found
 
 

@@ -12,15 +12,14 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import libraries
-from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.base import Adapter, Attachment, guarded, guarded_detail, record_detail, subclass
 from headrace.loaders.kit.inside_next import watch_thread
 from headrace.loaders.kit.names import object_name
 from headrace.loaders.mindspore import monitor, records
 from headrace.loaders.mindspore.records import Record, time_stage
-from headrace.loaders.mindspore.tree import Tree, graph_of, is_user_function
+from headrace.loaders.mindspore.tree import Tree, is_user_function
 from headrace.record.session import bare_iterator, in_its_phase, not_recorded, set_in_trial
 
 
@@ -40,7 +39,19 @@ class MindSporeAdapter(Adapter):
         return Attachment(())
 
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
-        return as_instance(obj, handle, methods)
+        """A shallow copy of a dataset, whose iterators are recorded; an iterator itself, recorded now."""
+        _patch()
+        record = Record(handle)
+        if hasattr(obj, "create_dict_iterator"):
+            wrapped = copy.copy(obj)
+            wrapped.__class__ = subclass(type(obj), methods)
+            records.register(wrapped, record)
+            return wrapped
+        with guarded_detail(record.handle, "MindSpore"):
+            record.take(obj.dataset, _time_running)
+        _make_recorded(obj, record, None)
+        obj.__class__ = subclass(type(obj), methods)
+        return obj
 
 
 #: A thread that fetches a batch which is there is off the CPU for less than that.
@@ -56,12 +67,6 @@ class _Consumer:
         self._consumer = consumer
         self.waited_ns = 0
 
-    def GetNextAsMap(self) -> Any:  # noqa: N802
-        return self._timed(self._consumer.GetNextAsMap)
-
-    def GetNextAsList(self) -> Any:  # noqa: N802
-        return self._timed(self._consumer.GetNextAsList)
-
     def _timed(self, get_next: Callable[[], Any]) -> Any:
         began, computed = perf_counter_ns(), thread_time_ns()
         try:
@@ -71,7 +76,8 @@ class _Consumer:
             self.waited_ns = perf_counter_ns() - began - (thread_time_ns() - computed)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._consumer, name)
+        found = getattr(self._consumer, name)
+        return functools.partial(self._timed, found) if name in ("GetNextAsMap", "GetNextAsList") else found
 
 
 class _Loop:
@@ -105,11 +111,7 @@ class _Loop:
 
 def _begin(self: Any) -> Iterator[Any]:
     record, watch = self._headrace_record, self._headrace_watch
-    try:
-        record.begin_loop(record.handle)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        record.unavailable(error)
+    record_detail(record.handle, "MindSpore", record.begin_loop)
     if watch is not None:
         watch.loop_begins()
     loop = _Loop(self, watch)
@@ -136,8 +138,8 @@ def _next(self: Any) -> Any:
 
 
 @functools.cache
-def _recorded_class(base: type) -> type:
-    return _with(base, {"__iter__": _iter, "__next__": _next})
+def _recorded_class(base: type) -> Any:
+    return subclass(base, {"__iter__": _iter, "__next__": _next})
 
 
 def _make_recorded(iterator: Any, record: Record, watch: monitor.Monitor | None) -> None:
@@ -160,7 +162,7 @@ def _patch() -> None:
     iterators: Any = sys.modules["mindspore.dataset.engine.iterators"]
     datasets: Any = sys.modules["mindspore.dataset.engine.datasets"]
     make, parse = iterators.Iterator.__init__, datasets.Dataset.parse_tree
-    if getattr(make, "headrace", False):
+    if isinstance(parse, _core.HookedCall):
         return
 
     @functools.wraps(make)
@@ -171,35 +173,27 @@ def _patch() -> None:
         else:
             _make_iterator(self, record, dataset, lambda: make(self, dataset, *args, **kwargs))
 
-    @functools.wraps(parse)
-    def seen_parse_tree(self: Any, getter_mode: bool = False) -> Any:
+    def parses(self: Any, getter_mode: bool = False) -> None:
         seen = getattr(_making, "seen", None)
         if seen is not None and not getter_mode:
             _making.seen = None
             seen(self)
-        return parse(self, getter_mode)
 
-    recorded_init.headrace = True  # type: ignore[attr-defined]
     iterators.Iterator.__init__ = recorded_init
-    datasets.Dataset.parse_tree = seen_parse_tree
+    datasets.Dataset.parse_tree = _core.HookedCall(parse, parses)
 
 
 def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[], None]) -> None:
     trees: list[Tree] = []
 
     def seen(root: Any) -> None:
-        try:
-            set_in_trial(lambda: graph_of(Tree(root)).setters, record.handle.name)
+        with guarded_detail(record.handle, "MindSpore"):
+            set_in_trial(lambda: Tree(root).graph.setters, record.handle.name)
             trees.append(record.take(root, time_stage))
-        except Exception as error:  # the pipeline must still run
-            let_through(error)
-            record.unavailable(error)
 
     watch = None
-    try:
+    with guarded():
         watch = monitor.prepare(Tree(dataset))
-    except Exception as error:
-        let_through(error)
     _making.seen = seen
     try:
         make()
@@ -209,43 +203,16 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
         raise
     finally:
         _making.seen = None
-    try:
+    with guarded(not_recorded):
         if watch is not None and trees:
             watch.begin(trees[0], record.queues(trees[0]))
         _make_recorded(iterator, record, watch)
-    except Exception as error:
-        let_through(error)
-        not_recorded(error)
 
 
 def record_every_loader() -> None:
     """From now on each iterator over a dataset in this process is recorded (``headrace run``)."""
     records.record_all()
     _patch()
-
-
-def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
-    """A shallow copy of a dataset whose iterators are recorded; an iterator itself, recorded from now on."""
-    _patch()
-    record = Record(handle)
-    if hasattr(obj, "create_dict_iterator"):
-        wrapped = copy.copy(obj)
-        wrapped.__class__ = _with(type(obj), methods)
-        records.register(wrapped, record)
-        return wrapped
-    try:
-        record.take(obj.dataset, _time_running)
-    except Exception as error:
-        let_through(error)
-        record.unavailable(error)
-    _make_recorded(obj, record, None)
-    obj.__class__ = _with(type(obj), methods)
-    return obj
-
-
-def _with(base: type, methods: dict[str, Any]) -> type:
-    names = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
-    return type(base.__name__, (base,), names | methods)
 
 
 def _time_running(stage: Any, place: int, operators: Any) -> None:
@@ -263,5 +230,4 @@ def _time_running(stage: Any, place: int, operators: Any) -> None:
 
 libraries.adapters.append(MindSporeAdapter())
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"mindspore.dataset": "engine"}

@@ -8,40 +8,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.base import Attachment
+from headrace.loaders.kit.base import Attachment, guarded
 from headrace.loaders.kit.names import user_line
-from headrace.loaders.mindspore.tree import (
-    Stage,
-    Tree,
-    decomposed,
-    graph_of,
-    is_random_access,
-    is_user_function,
-)
+from headrace.loaders.kit.probes import TimedIterable
+from headrace.loaders.mindspore.tree import Stage, Tree, decomposed, is_random_access, is_user_function
 from headrace.record.operator import readable
 from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
 
 #: The operator of a name in a stage; created once for all iterators of a loader.
 Operators = Callable[[str, str, int, int], _core.OperatorHandle]
-
-
-class TimedIterable:
-    """In the place of an iterable source: each item that it makes is one call of the operator."""
-
-    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
-        self._source = source
-        self._operator = operator
-
-    def __iter__(self) -> Iterator[Any]:
-        return _core.OperatorIterator(self._source, self._operator)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._source, name)
 
 
 class TimedSizedIterable(TimedIterable):
@@ -62,37 +38,28 @@ class TimedGenerator:
         return _core.OperatorIterator(self._function(), self._operator)
 
 
-def time_stage(stage: Stage, place: int, operators: Operators) -> bool:
-    """Replace what the stage calls. Returns whether all of its own time is now measured."""
+def time_stage(stage: Stage, place: int, operators: Operators) -> None:
+    """Replace what the stage calls. Batching itself is MindSpore's."""
     node = stage.node
     if stage.kind == "source":
-        if not hasattr(node, "source"):
-            return False
-        node.source = _timed_source(node, operators(stage.name, "source", place, 0))
-        return True
-    if isinstance(getattr(node, "operations", None), list):
-        return _time_operations(stage, place, operators)
-    if stage.functions:
-        node.per_batch_map = _core.TimedCallable(
-            node.per_batch_map, operators(stage.name, stage.kind, place, 0)
-        )
-    # Batching itself is MindSpore's.
-    return False
+        if hasattr(node, "source"):
+            node.source = _timed_source(node, operators(stage.name, "source", place, 0))
+    elif isinstance(getattr(node, "operations", None), list):
+        _time_operations(stage, place, operators)
+    elif stage.functions:
+        operator = operators(stage.name, stage.kind, place, 0)
+        node.per_batch_map = _core.TimedCallable(node.per_batch_map, operator)
 
 
-def _time_operations(stage: Stage, place: int, operators: Operators) -> bool:
+def _time_operations(stage: Stage, place: int, operators: Operators) -> None:
     flat = decomposed(stage.node.operations)
-    number = 0
-    for index, operation in enumerate(flat):
-        if not is_user_function(operation):
-            continue
+    of_the_users = [index for index, operation in enumerate(flat) if is_user_function(operation)]
+    for number, index in enumerate(of_the_users):
         # The only one has the stage's name, as its parameters do.
         name = stage.name if len(stage.functions) == 1 else stage.functions[number][0]
-        flat[index] = _core.TimedCallable(operation, operators(name, "map", place, number))
-        number += 1
+        flat[index] = _core.TimedCallable(flat[index], operators(name, "map", place, number))
     # A list of its own: MindSpore shares the user's between all copies of the dataset.
     stage.node.operations = flat
-    return number == len(flat)
 
 
 def _timed_source(node: Any, operator: _core.OperatorHandle) -> Any:
@@ -118,16 +85,14 @@ class Record(Attachment):
         self.handle = handle
         self._operators: dict[tuple[int, int], _core.OperatorHandle] = {}
         self._queues: dict[int, _core.QueueHandle] = {}
-        self._model: Any = None
 
     def operator(self, name: str, kind: str, place: int, number: int) -> _core.OperatorHandle:
-        key = place, number
-        if key not in self._operators:
+        if (place, number) not in self._operators:
             stage = place * _core.PLACES_PER_STAGE + number
-            handle = _core.OperatorHandle(readable(name), kind, loader=self.handle.id, stage=stage)
-            self.handle.add_operator(handle)
-            self._operators[key] = handle
-        return self._operators[key]
+            made = _core.OperatorHandle(readable(name), kind, loader=self.handle.id, stage=stage)
+            self.handle.add_operator(made)
+            self._operators[place, number] = made
+        return self._operators[place, number]
 
     def take(self, root: Any, time: Callable[[Any, int, Any], Any]) -> Tree:
         """Time what ``root`` calls: an iterator's own copy of the dataset."""
@@ -136,23 +101,15 @@ class Record(Attachment):
             time(stage, place, self.operator)
             if not any(at == place for at, _ in self._operators):
                 self.operator(stage.name, stage.kind, place, 0)
-        self._model = graph_of(tree).model("mindspore")
+        self.model = tree.graph.model("mindspore")
         return tree
 
     def queues(self, tree: Tree) -> dict[int, _core.QueueHandle]:
-        if not self._queues:
-            for buffer in graph_of(tree).buffers:
-                ends = buffer.from_, buffer.to
-                name = f"{tree.stages[buffer.from_].name} ->"
-                self._queues[buffer.from_] = _core.QueueHandle(name, buffer.capacity, self.handle.id, *ends)
+        for buffer in tree.graph.buffers if not self._queues else ():
+            name = f"{tree.stages[buffer.from_].name} ->"
+            handle = _core.QueueHandle(name, buffer.capacity, self.handle.id, buffer.from_, buffer.to)
+            self._queues[buffer.from_] = handle
         return self._queues
-
-    def describe(self) -> Any:
-        return self._model
-
-    def unavailable(self, error: Exception) -> None:
-        self.handle.miss(_core.NO_ITERATOR_DETAIL)
-        warn_once(f"operator detail unavailable: MindSpore is not as its adapter expects ({error!r})")
 
 
 def record_all() -> None:
@@ -177,14 +134,9 @@ def record_of(dataset: Any) -> Record | None:
         if known is not None:
             return known
         node = node.children[0] if len(node.children) == 1 else None
-    if not _every:
-        return None
-    try:
-        return _record_by_site(dataset)
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
-        return None
+    with guarded(not_recorded):
+        return _record_by_site(dataset) if _every else None
+    return None
 
 
 def _record_by_site(dataset: Any) -> Record:

@@ -58,28 +58,23 @@ class Tree:
         self._names: dict[str, int] = {}
         #: Stages that the training loop takes from; `zip` and `concat` are inlined, so there may be several.
         self.outputs = self._add(root)
+        self.graph = _graph_of(self.stages)
 
     def _add(self, node: Any) -> list[int]:
         inputs = [stage for child in node.children for stage in self._add(child)]
         kind = _kind_of(node)
         if not kind:
             return inputs
-        functions = user_functions(node)
-        stage = Stage(node, kind, self._free(_name_of(node, kind)), _workers_of(node), inputs)
-        stage.functions = functions
-        stage.parallel = kind in _PARALLEL or (kind == "source" and can_be_parallel(node))
-        stage.in_processes = bool(
-            getattr(node, "python_multiprocessing", False)
-            and (stage.workers > 1 if kind == "source" else functions)
-        )
-        if not stage.parallel:
-            stage.workers = 1
+        functions, workers = user_functions(node), _workers_of(node)
+        name = _name_of(node, kind)
+        number = self._names[name] = self._names.get(name, 0) + 1
+        is_parallel = kind in _PARALLEL or (kind == "source" and can_be_parallel(node))
+        stage = Stage(node, kind, name if number == 1 else f"{name}#{number}", workers if is_parallel else 1)
+        stage.inputs, stage.functions, stage.parallel = inputs, functions, is_parallel
+        in_processes = workers > 1 if kind == "source" else functions
+        stage.in_processes = bool(getattr(node, "python_multiprocessing", False) and in_processes)
         self.stages.append(stage)
         return [len(self.stages) - 1]
-
-    def _free(self, name: str) -> str:
-        number = self._names[name] = self._names.get(name, 0) + 1
-        return name if number == 1 else f"{name}#{number}"
 
 
 def _kind_of(node: Any) -> str:
@@ -153,19 +148,15 @@ def _name_of(node: Any, kind: str) -> str:
     return readable(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
 
 
-def prefetch_size() -> int:
-    """Rows that each operator's output queue holds."""
-    return int(sys.modules["mindspore.dataset"].config.get_prefetch_size())
-
-
-def graph_of(tree: Tree) -> Graph:
+def _graph_of(stages: list[Stage]) -> Graph:
     """The stages, queues and parameters of an iterator's own copy of a dataset, in MindSpore's words."""
-    graph, capacity = Graph(), prefetch_size()
+    config = sys.modules["mindspore.dataset"].config
+    graph, capacity = Graph(), int(config.get_prefetch_size())  # rows that each output queue holds
     where = "set it with mindspore.dataset.config.set_prefetch_size() before the dataset is made"
     graph.parameter("prefetch_size", value=capacity, usual=16, min=1, sets="capacity", set_in=where)
-    graph.setters["prefetch_size"] = sys.modules["mindspore.dataset"].config.set_prefetch_size
-    takers = {taken: place for place, stage in enumerate(tree.stages) for taken in stage.inputs}
-    for place, each in enumerate(tree.stages):
+    graph.setters["prefetch_size"] = config.set_prefetch_size
+    takers = {taken: place for place, stage in enumerate(stages) for taken in stage.inputs}
+    for place, each in enumerate(stages):
         runs_in = "process" if each.in_processes else "thread"
         shown = graph.stage(each.name, each.workers, runs_in, gets_work="in_turn")
         graph.buffer(place, takers.get(place, -1), capacity, "prefetch_size")

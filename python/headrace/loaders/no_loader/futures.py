@@ -150,34 +150,28 @@ def _kind() -> Any:
 def under_way(waited_for: Any, caller: FrameType) -> int:
     """How many futures the function holds in the one container of its that has them, with the one that it
     waits for; 0: that is unknown."""
-    kind = _kind()
     names = _core.local_variables(caller)
-    found = {
-        id(held): held
-        for held in [*names.values(), *own_values(names.get("self"))]
-        if type(held) in (list, deque, set, dict) and held and isinstance(_future_in(held), kind)
-    }
+    held = {id(each): each for each in [*names.values(), *own_values(names.get("self"))]}
+    found = [futures for each in held.values() if (futures := _futures_in(each))]
     if len(found) != 1:
         return 0
-    [futures] = (_members(each) for each in found.values())
-    return len(futures) + (not any(_first(each) is waited_for for each in futures))
+    return len(found[0]) + (not any(each is waited_for for each in found[0]))
 
 
-def _members(container: Any) -> list[Any]:
-    """A dictionary's futures, which are its keys or values."""
-    members = list(container)
-    if isinstance(container, dict) and not hasattr(_first(members[0]), "add_done_callback"):
-        members = list(container.values())
-    return members
+def _futures_in(container: Any) -> list[Any]:
+    """Those that are its members, the first of their pairs, or a dictionary's values; empty: it has none."""
+    if type(container) not in (list, deque, set, dict):
+        return []
+    try:
+        members = list(container)
+        if type(container) is dict and not (members and isinstance(_first(members[0]), _kind())):
+            members = list(container.values())
+    except RuntimeError:  # the loop changes it meanwhile
+        return []
+    futures = [_first(each) for each in members]
+    return futures if futures and isinstance(futures[0], _kind()) else []
 
 
 def _first(member: Any) -> Any:
     """The future of ``(future, number)``."""
     return member[0] if isinstance(member, tuple) and member else member
-
-
-def _future_in(container: Any) -> Any:
-    try:
-        return _first(_members(container)[0])
-    except (IndexError, RuntimeError):  # the loop changes it meanwhile
-        return None

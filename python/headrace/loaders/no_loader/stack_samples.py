@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 from headrace import _core
-from headrace.loaders.kit.names import is_the_users
+from headrace.loaders.kit.names import callers, is_the_users
 
 #: Share of a core that sampling may take, and the seconds beyond it that it may take at first.
 _BUDGET = 0.005
@@ -46,21 +46,14 @@ class StackSample(NamedTuple):
     functions: tuple[Function, ...]
 
 
-def of_function(frame: FrameType) -> FrameType:
-    """The frame of the function around a comprehension, which has a frame of its own before Python 3.12."""
-    while frame.f_code.co_name.endswith("comp>") and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
 def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> FrameType | None:
     """The nearest function of the user's program, behind at most so many of packages of these names."""
-    for _ in range(most):
-        if frame is None:
-            return None
-        if frame.f_globals.get("__name__", "").split(".")[0] not in behind:
-            return of_function(frame) if is_the_users(frame.f_code.co_filename) else None
-        frame = frame.f_back
+    for each in callers(frame, most):
+        if each.f_globals.get("__name__", "").split(".")[0] not in behind:
+            # A comprehension has a frame of its own before Python 3.12.
+            while each.f_code.co_name.endswith("comp>") and each.f_back is not None:
+                each = each.f_back
+            return each if is_the_users(each.f_code.co_filename) else None
     return None
 
 
@@ -94,11 +87,7 @@ class StackSampler:
 
         The caller drops the frames at once: they keep the thread's objects alive.
         """
-        frame = _core.current_frames().get(self._ident)
-        stack: list[FrameType] = []
-        while frame is not None and len(stack) <= _DEEPEST:
-            stack.append(frame)
-            frame = frame.f_back
+        stack = [*callers(_core.current_frames().get(self._ident), _DEEPEST + 1)]
         stack.reverse()
         if len(stack) > _DEEPEST:
             stack = []

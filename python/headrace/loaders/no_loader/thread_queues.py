@@ -7,18 +7,19 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 from headrace import _core
 from headrace.common.own_attributes import own_attribute
+from headrace.loaders.kit.names import callers
 from headrace.loaders.no_loader.stack_samples import Function, users_frame
 from headrace.record import session as _session
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
-from headrace.record.session import kept_open, open_session
+from headrace.record.session import kept_session
 
 _OWN = ("queue", "headrace")
 _PUTS = {queue.Queue.put.__code__}
@@ -49,25 +50,20 @@ class ThreadQueues:
         self._starting = threading.Lock()
         self._main_waits: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         #: Takes from which queue, once it does: the training loop's GetNext.
-        self.sink: RecordedQueue | None = None
+        self.sink: HookedQueue | None = None
         self.loop: BlockLoop | None = None
-        self.started: list[RecordedQueue] = []  # the same, for hooks: empty or not
+        self.started: list[HookedQueue] = []  # the same, for hooks: empty or not
         self.functions = FunctionsOfLoops()
 
     def observe(self, frames: list[FrameType]) -> None:
         """``frames``: the innermost one of each thread, the main one's first."""
         for place, frame in enumerate(frames):
             self._observe_frame(frame, place == 0)
-            self.functions.observe(_stack(frame))
+            self.functions.observe(callers(frame, _DEEPEST))
 
     def _observe_frame(self, frame: FrameType | None, is_main: bool) -> None:
-        for _ in range(_INNERMOST):
-            if frame is None:
-                return
-            if frame.f_code in _CALLS:
-                break
-            frame = frame.f_back
-        else:
+        frame = next((each for each in callers(frame, _INNERMOST) if each.f_code in _CALLS), None)
+        if frame is None:
             return
         caller = users_frame(frame.f_back, _OWN, _INNERMOST)
         found = _core.local_variables(frame).get("self")
@@ -102,12 +98,11 @@ class ThreadQueues:
             return self._main_waits.get(found, 0) == most
         return recorded_s >= _NEVER_WAITS_S
 
-    def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
+    def start(self, recorded: HookedQueue, caller: FrameType) -> None:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
         with self._starting:
             if self.sink is None:
-                session = self.session or open_session(None, None)
-                kept_open.add(session)
+                session = self.session or kept_session()
                 place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
                 self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
                 self.sink = recorded
@@ -115,20 +110,33 @@ class ThreadQueues:
                 self.started.append(recorded)
 
 
-class RecordedQueue:
-    """One queue whose puts and gets are recorded, whichever thread calls them."""
+class HookedQueue:
+    """A ``queue.Queue`` with hooks of its own: puts and gets are recorded, whichever thread calls them.
 
-    def __init__(
-        self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues, is_fifo: bool = True
-    ) -> None:
-        room = max(0, maxsize)
+    It has a lock, within which levels are exact.
+    """
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        room = max(0, recorded.maxsize)
+        is_fifo = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
         self.handle = _core.QueueHandle.of_threads(readable(name), room, is_fifo)
         self._queues = queues
         self._in_loop = False
         self._blocks = True  #: whether the main thread's get waits for an item
-        self.hooks = _core.ThreadQueueHooks(
-            self.handle, room, queues.started, size, self._loop_name, self._enter, self._leave
+        self._size = recorded._qsize
+        self._recorded = weakref.ref(recorded)
+        self._since_s = _core.now_s()
+        hooked = _core.HookedCall
+        self.hooks = hooks = _core.ThreadQueueHooks(
+            self.handle, room, queues.started, self._size, self._loop_name, self._enter, self._leave
         )
+        recorded._headrace_hooks = hooks
+        with recorded.mutex:
+            recorded._put = hooked(recorded._put, None, hooks.did_put)
+            recorded._get = hooked(recorded._get, None, hooks.did_get)
+        recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
+        self._no_wait = GetNoWait(recorded)
+        recorded.get = hooked(recorded.get, self._before_get, hooks.after_get, hooks.get_failed)
 
     def _enter(self) -> None:
         queues = self._queues
@@ -136,13 +144,12 @@ class RecordedQueue:
             return
         if queues.sink is None and (queues.session is not None or not _session.loaders_opened):
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-            if caller is not None and (queues.session is not None or self._is_the_loops()):
+            recorded_s = _core.now_s() - self._since_s
+            is_the_loops = queues.session is not None or queues.is_the_loops(self._recorded(), recorded_s)
+            if caller is not None and is_the_loops:
                 queues.start(self, caller)
         if queues.sink is self and queues.loop is not None and self._blocks and not self._in_loop:
             self._in_loop = queues.loop.begin()
-
-    def _is_the_loops(self) -> bool:
-        return True
 
     def _loop_name(self) -> str:
         """The name of the loop that has called a queue's hook."""
@@ -161,41 +168,10 @@ class RecordedQueue:
             self._in_loop = False
             self._queues.loop.end(StopIteration if item is None else None)
 
-
-class HookedQueue(RecordedQueue):
-    """A ``queue.Queue`` with hooks of its own. It has a lock, within which levels are exact."""
-
-    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
-        is_fifo = not isinstance(recorded, (queue.LifoQueue, queue.PriorityQueue))
-        super().__init__(name, recorded.maxsize, recorded._qsize, queues, is_fifo)
-        self._size = recorded._qsize
-        self._recorded = weakref.ref(recorded)
-        self._since_s = _core.now_s()
-        hooked, hooks = _core.HookedCall, self.hooks
-        recorded._headrace_hooks = hooks
-        with recorded.mutex:
-            recorded._put = hooked(recorded._put, None, hooks.did_put)
-            recorded._get = hooked(recorded._get, None, hooks.did_get)
-        recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
-        self._no_wait = GetNoWait(recorded)
-        recorded.get = hooked(recorded.get, self._before_get, hooks.after_get, hooks.get_failed)
-
-    def _is_the_loops(self) -> bool:
-        return self._queues.is_the_loops(self._recorded(), _core.now_s() - self._since_s)
-
     def _before_get(self, block: bool = True, timeout: float | None = None) -> None:
         if threading.get_ident() == threading.main_thread().ident:
             self._blocks = self._size() > 0 or (not self._no_wait.is_inside and waits(block, timeout))
         self.hooks.before_get()
-
-
-def _stack(frame: FrameType | None) -> Iterator[FrameType]:
-    """From a thread's innermost frame outwards."""
-    for _ in range(_DEEPEST):
-        if frame is None:
-            return
-        yield frame
-        frame = frame.f_back
 
 
 class GetNoWait(threading.local):

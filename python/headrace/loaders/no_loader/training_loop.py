@@ -114,7 +114,8 @@ def find(samples: Sequence[StackSample]) -> Candidate | None:
         paths = _paths_below(samples, depth, frame)
         if len(paths) < _SAMPLES:
             break  # frames further in are younger
-        computes = [_depth_of_compute(path) for path in paths]
+        # The depth of the first function of a library's forward, backward or update; -1: there is none.
+        computes = [next((at for at, each in enumerate(path) if _computes(each)), -1) for path in paths]
         of_library = max(computes) >= 0
         if of_library or len(paths) >= _LOOKS_OF_ANY_LOOP:
             found = _in_loop(function, paths, computes)
@@ -166,11 +167,6 @@ def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candida
 def _computes(function: Function) -> bool:
     file = function.code.co_filename
     return any(part in file and (not names or function.name in names) for part, names in _COMPUTES.items())
-
-
-def _depth_of_compute(path: _Path) -> int:
-    """The depth of the first function of a library's forward, backward or update; -1: there is none."""
-    return next((depth for depth, function in enumerate(path) if _computes(function)), -1)
 
 
 def _mixed(paths: list[_Path], computes: list[int]) -> set[Function]:

@@ -1,12 +1,12 @@
 """Ray Data: the operators of a streaming execution, from its own counters.
 
-`callback` is called by Ray as the execution goes on, and turns the counters of an operator into blocks, times
-and levels. A loop over batches in the dataset of a DataLoader without workers is stages of that loader.
+Ray calls a callback as the execution goes on, in the driver alone. It turns the counters of an operator into
+blocks, times and levels. A loop over batches in the dataset of a DataLoader without workers is stages of that
+loader.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 import weakref
@@ -14,14 +14,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
-from headrace.common.messages import warn_once
 from headrace.loaders.kit import every_loop, libraries, streams
-from headrace.loaders.kit.base import Adapter, Attachment, describe
+from headrace.loaders.kit.base import Adapter, Attachment, describe, record_detail
 from headrace.loaders.kit.graph import Graph
 from headrace.loaders.kit.names import is_the_users
-from headrace.loaders.ray_data import callback
-from headrace.loaders.ray_data.callback import Progress, require_function_time
 from headrace.record.operator import readable
 from headrace.record.session import enabled
 from headrace.results.loader_model import LoaderModel
@@ -74,32 +70,21 @@ class RayAttachment(Attachment):
             raise AttributeError("iter_batches returns another kind of object")
         context = iterator.get_context()
         classes = context.custom_execution_callback_classes
-        if callback.RecordingCallback not in classes:
-            context.custom_execution_callback_classes = callback.CallbackClasses(
-                [*classes, callback.RecordingCallback]
-            )
-        callback.starting[:] = [self]
+        if RecordingCallback not in classes:
+            context.custom_execution_callback_classes = CallbackClasses([*classes, RecordingCallback])
+        starting[:] = [self]
 
     def begin_inside(self) -> None:
         """The loop of the DataLoader around it takes these batches."""
         assert self._around is not None
-        try:
-            self.begin(self._around.handle)
-        except Exception as error:  # the loop must still run
-            let_through(error)
-            self._unavailable(error)
+        record_detail(self._around.handle, _library(), self.begin)
 
     def started(self, executor: Any) -> None:
         """Ray is about to run these operators."""
-        try:
-            self._read(executor)
-        except Exception as error:
-            let_through(error)
-            self._unavailable(error)
-
-    def _read(self, executor: Any) -> None:
         assert self._handle is not None
-        loader = self._handle.id
+        record_detail(self._handle, _library(), lambda handle: self._read(executor, handle))
+
+    def _read(self, executor: Any, handle: _core.LoaderHandle) -> None:
         operators = [each for each in executor._topology if type(each).__name__ != "InputDataBuffer"]
         for each in operators:
             require_function_time(each.metrics)
@@ -113,42 +98,43 @@ class RayAttachment(Attachment):
         self._described = [0] * len(operators)
         for index, each in enumerate(operators):
             kind = "source" if index == 0 else "map"
-            operator = _core.OperatorHandle(
-                self._names[index], kind, loader=loader, stage=index * _core.PLACES_PER_STAGE
-            )
-            self._handle.add_operator(operator)
+            at = index * _core.PLACES_PER_STAGE
+            operator = _core.OperatorHandle(names[index], kind, loader=handle.id, stage=at)
+            handle.add_operator(operator)
             self._progress.append(Progress(each.metrics, operator))
-        known = _queues.setdefault(self._handle, {})
+        known = _queues.setdefault(handle, {})
         for buffer in self._model().buffers:
             ends = buffer.from_, buffer.to
             if ends not in known:
                 name = f"{self._names[buffer.from_]} blocks"
-                known[ends] = _core.QueueHandle(name, 0, loader, *ends)
+                known[ends] = _core.QueueHandle(name, 0, handle.id, *ends)
             self._queues.append(known[ends])
         self._describe_again()
 
     def went_on(self) -> None:
         """Some time of the execution passed."""
-        try:
-            for progress in self._progress:
-                progress.count_tasks()
-            now_s = _core.now_s()
-            if now_s >= self._next_s:
-                self._next_s = now_s + _PERIOD_S
-                self._update()
-        except Exception as error:
-            let_through(error)
-            self._progress = []
-            self._unavailable(error)
+        assert self._handle is not None
+        record_detail(self._handle, _library(), lambda _: self._count())
+
+    def _count(self) -> None:
+        progress, self._progress = self._progress, []  # nothing more after a failure
+        for each in progress:
+            each.count_tasks()
+        self._progress = progress
+        now_s = _core.now_s()
+        if now_s >= self._next_s:
+            self._next_s = now_s + _PERIOD_S
+            self._update()
 
     def _update(self) -> None:
         for progress in self._progress:
             progress.update()
         at_ns = _core.now_ns()
         for index, queue in enumerate(self._queues):
-            level = self._progress[index].finished_blocks()
+            # Blocks of this operator that wait for the next one, or for the loop.
+            level = int(self._progress[index].metrics.num_external_outqueue_blocks)
             if index + 1 < len(self._progress):
-                level += self._progress[index + 1].waiting_blocks()
+                level += int(self._progress[index + 1].metrics.num_external_inqueue_blocks)
             queue.sampled(level, at_ns)
         if [progress.tasks for progress in self._progress] != self._described:
             self._describe_again()
@@ -185,11 +171,98 @@ class RayAttachment(Attachment):
             self._around.add_loop(model)
         return model
 
-    def _unavailable(self, error: Exception) -> None:
-        if self._handle is not None:
-            self._handle.miss(_core.NO_ITERATOR_DETAIL)
-        version = getattr(sys.modules.get("ray"), "__version__", "")
-        warn_once(f"operator detail unavailable: ray {version} is not as its adapter expects ({error!r})")
+
+#: The loop that begins now: the next execution that starts belongs to it.
+starting: list[RayAttachment] = []
+
+
+class RecordingCallback:
+    """An ``ExecutionCallback``."""
+
+    def __init__(self) -> None:
+        self._execution: RayAttachment | None = None
+
+    def before_execution_starts(self, executor: Any) -> None:
+        """Called by Ray."""
+        if starting:
+            self._execution = starting.pop()
+            self._execution.started(executor)
+
+    def on_execution_step(self, executor: Any) -> None:
+        """Called by Ray, in the thread of the execution."""
+        if self._execution is not None:
+            self._execution.went_on()
+
+    def after_execution_succeeds(self, executor: Any) -> None:
+        """Called by Ray."""
+        self.on_execution_step(executor)
+
+    def after_execution_fails(self, executor: Any, error: Exception) -> None:
+        """Called by Ray."""
+        self.on_execution_step(executor)
+
+
+class CallbackClasses(list[Any]):
+    """Classes of callbacks in a dataset's context. Workers, which may not have Headrace, get the others."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, ([one for one in self if one is not RecordingCallback],)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CallbackClasses:
+        return CallbackClasses(self)
+
+    def __copy__(self) -> CallbackClasses:
+        return CallbackClasses(self)
+
+
+#: Calls of one moment that are recorded one by one; more are fewer, longer ones.
+_MAX_CALLS = 16
+#: Fields of the time of user's functions; the first one with a value counts. Newer versions' are first.
+_BUSY = ("function_body_time_s", "block_transform_time_s", "block_generation_time")
+
+
+def require_function_time(metrics: Any) -> None:
+    """Raises AttributeError where Ray counts only the making of blocks, without the user's functions."""
+    if not any(hasattr(metrics, name) for name in _BUSY[:-1]):
+        raise AttributeError(_BUSY[0])
+
+
+class Progress:
+    """Passes on an operator's blocks and their times. Used by the thread of the execution."""
+
+    def __init__(self, metrics: Any, operator: _core.OperatorHandle) -> None:
+        self.metrics = metrics
+        self._calls = _core.OverlappingCalls(operator)
+        self._blocks = 0
+        self._busy_s = 0.0
+        #: The most of its tasks that ran at once.
+        self.tasks = 0
+
+    def count_tasks(self) -> None:
+        """Raises AttributeError if Ray's counters have other names."""
+        self.tasks = max(self.tasks, int(self.metrics.num_tasks_running))
+
+    def update(self) -> None:
+        """Passes on what is new. Raises AttributeError if Ray's counters have other names."""
+        metrics = self.metrics
+        blocks = int(metrics.num_task_outputs_generated) - self._blocks
+        if blocks <= 0:
+            return
+        busy_s = self._busy_time() - self._busy_s
+        self._blocks += blocks
+        self._busy_s += busy_s
+        now_ns = _core.now_ns()
+        calls = min(blocks, _MAX_CALLS)
+        for _ in range(calls):
+            self._calls.done(now_ns - int(max(0.0, busy_s) / calls * 1e9), False)
+
+    def _busy_time(self) -> float:
+        found = [value for name in _BUSY if (value := getattr(self.metrics, name, None))]
+        return float(found[0]) if found else 0.0
+
+
+def _library() -> str:
+    return f"ray {getattr(sys.modules.get('ray'), '__version__', '')}"
 
 
 def _settings_of(operator: Any) -> dict[str, int]:
@@ -250,20 +323,21 @@ def install() -> None:
     """Loops over batches ask from now on whether they feed a DataLoader. Raises AttributeError for another
     version."""
     kind: Any = sys.modules["ray.data.iterator"]._IterableFromIterator
-    iterate = kind.__iter__
-    if getattr(iterate, "looks_around", False):
+    if kind in _hooked:
         return
+    _hooked.add(kind)
 
-    @functools.wraps(iterate)
-    def recorded(self: Any) -> Any:
-        around = _around(sys._getframe(1)) if enabled() else None
-        if around is None:
-            return iterate(self)
-        RayAttachment(self, around).begin_inside()
-        return streams.waiting(iterate(self))
+    def begins(self: Any) -> None:
+        if enabled() and (around := _around(sys._getframe(1))) is not None:
+            RayAttachment(self, around).begin_inside()
 
-    recorded.looks_around = True  # type: ignore[attr-defined]
-    kind.__iter__ = recorded
+    def made(batches: Any, _: Any) -> Any:
+        return streams.waiting(batches) if enabled() and _around(sys._getframe(1)) is not None else None
+
+    kind.__iter__ = _core.HookedCall(kind.__iter__, begins, made)
+
+
+_hooked: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 def is_part(frame: FrameType) -> bool:
@@ -288,20 +362,15 @@ _MODULE = "ray.data.iterator"
 class RayDataAdapter(Adapter):
     """Batches of a dataset of Ray Data."""
 
+    shown_as = "Ray Data"
+    attachment = RayAttachment
     libraries = ("ray.data",)
     classes = ("ray.data.iterator:_IterableFromIterator",)
-
-    def name(self, obj: Any) -> str:
-        return "Ray Data"
-
-    def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        return RayAttachment(obj)
 
 
 libraries.adapters.append(RayDataAdapter())
 libraries.streams.append(STAGES)
 
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"ray.data.iterator": ""}
 
 

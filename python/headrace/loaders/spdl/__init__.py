@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
-from headrace.loaders.kit import libraries
+from headrace.loaders.kit import every_loop, libraries
 from headrace.loaders.kit.base import Attachment, classes_of
 from headrace.loaders.kit.graph import Edge, Graph, Loader, Operator, Stage
 from headrace.loaders.kit.probes import follow_levels
@@ -23,7 +23,6 @@ from headrace.record.operator import name_of
 
 #: Results of run_pipeline_in_subprocess and run_pipeline_in_subinterpreter.
 _ELSEWHERE = ("_SubprocessIterable", "_IterableWithPoolShutdown", "_SubinterpreterIterable")
-#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
 RECORDED_AFTER = {"spdl.pipeline": ""}
 
 
@@ -62,8 +61,6 @@ libraries.adapters.append(Pipelines())
 
 def record_every_loader() -> None:
     """From now on each pipeline of this process is recorded, under its line (``headrace run``)."""
-    from headrace.loaders.kit import every_loop
-
     pipelines = Pipelines()
     # Its source runs as soon as it starts, before the loop.
     every_loop.patch(sys.modules["spdl.pipeline"].Pipeline, pipelines, "get_iterator", _feeds, "__init__")
@@ -88,16 +85,16 @@ def _read(impl: Any) -> Graph:
     # Threads start with the calls, so their number can be set until then.
     at, where = (loop._executor, "_max_workers"), f"set it in .build(); the pipes ask for {asked}"
     graph.parameter("num_threads", *at, fixed=started, min=1, sets="workers", set_in=where)
-    at, last = _items_of(_outputs(nodes[-1])[-1]), len(nodes) - 1
+    at, last = _items_of(_queues(nodes[-1], "output")[-1]), len(nodes) - 1
     fields: dict[str, Any] = {"sets": "capacity", "stage": last, "set_in": "set it in .add_sink()"}
     graph.parameter("buffer_size", *at, fixed=started, min=1, **fields)
     in_loop = Stage()
     edges: dict[int, Edge] = {}
     for node in nodes:
         stage = _add(graph, node, threads, asked, started)
-        for queue in _inputs(node):
+        for queue in _queues(node, "input"):
             edges[id(queue)].takes = stage
-        outputs = _outputs(node)
+        outputs = _queues(node, "output")
         for number, queue in enumerate(outputs):
             name, set_by = f"{stage.name}[{number}]" if len(outputs) > 1 else stage.name, ""
             if node is nodes[-1]:
@@ -128,15 +125,10 @@ def _collect(node: Any, into: list[Any]) -> None:
     into.append(node)
 
 
-def _inputs(node: Any) -> list[Any]:
-    many = getattr(node, "input_queues", None)
-    one = getattr(node, "input_queue", None)
+def _queues(node: Any, side: str) -> list[Any]:
+    """Those of its "input" or "output"."""
+    many, one = getattr(node, f"{side}_queues", None), getattr(node, f"{side}_queue", None)
     return list(many) if many is not None else [] if one is None else [one]
-
-
-def _outputs(node: Any) -> list[Any]:
-    many = getattr(node, "output_queues", None)
-    return list(many) if many is not None else [node.output_queue]
 
 
 def _items_of(queue: Any) -> tuple[Any, str]:

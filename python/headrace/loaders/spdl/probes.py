@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from headrace import _core
-from headrace.loaders.kit.probes import Undo, replace
+from headrace.loaders.kit.probes import TimedIterable, Undo, replace
 
 #: SPDL's decorators around a stage's coroutine are a few levels deep.
 _DEEPEST = 12
@@ -159,17 +159,6 @@ def _is_of_spdl(value: Any) -> bool:
     )
 
 
-class _TimedSource:
-    """In the place of the pipeline's source: each item that it makes is one call of the operator."""
-
-    def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
-        self._source = source
-        self._operator = operator
-
-    def __iter__(self) -> Iterator[Any]:
-        return _core.OperatorIterator(self._source, self._operator)
-
-
 class _TimedAsyncSource:
     def __init__(self, source: Any, operator: _core.OperatorHandle) -> None:
         self._items = _timed_async_generator(_closable, _core.OverlappingCalls(operator))
@@ -199,6 +188,6 @@ def time_source(node: Any, operator: _core.OperatorHandle) -> None:
     arguments = _core.local_variables(coroutine.cr_frame)
     source, queue = arguments["src"], arguments["queue"]
     make = getattr(inspect.getmodule(type(node)), coroutine.__name__)
-    timed = _TimedAsyncSource if hasattr(source, "__aiter__") else _TimedSource
+    timed = _TimedAsyncSource if hasattr(source, "__aiter__") else TimedIterable
     node._coro = make(timed(source, operator), queue)
     coroutine.close()

@@ -13,9 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.loaders.kit.graph import Graph as ShownGraph
+from headrace.loaders.kit import graph as kit
 from headrace.loaders.tfdata.python_functions import tokens_of
-from headrace.record.operator import readable
 from headrace.results.loader_model import LoaderModel
 
 _DEEPEST = 500
@@ -31,53 +30,38 @@ _MERGED = {
 _KINDS = {"Batch": "batch", "PaddedBatch": "batch", "Shuffle": "shuffle", "Filter": "filter"}
 
 
-@dataclass
-class Node:
+@dataclass(eq=False)
+class Node(kit.Operator):
     """One of the user's datasets."""
 
-    family: str
-    name: str
-    kind: str
-    stage: Stage
+    family: str = ""
+    stage: Stage = None  # type: ignore[assignment]
     calls: int | None = None
     size: int | None = None
     cycle: int | None = None
     #: Its Python functions, by TensorFlow's names for them.
     python: list[str] = field(default_factory=list)
-    #: Place in its stage.
-    index: int = 0
 
 
-@dataclass
-class Stage:
+@dataclass(eq=False)
+class Stage(kit.Stage):
     """Datasets that the same threads run. No workers: it runs in the training loop."""
 
-    nodes: list[Node] = field(default_factory=list)
     workers: int = 1
     #: The dataset that has these threads.
     owner: Node | None = None
 
 
-@dataclass
-class Edge:
-    """Elements that are ready behind a stage. ``owners``: the datasets that keep them; none: not known."""
+class Graph(kit.Graph):
+    """Stages and buffers of datasets, sources first."""
 
-    fills: Stage
-    takes: Stage
-    owners: list[Node]
-    capacity: int
+    def __init__(self) -> None:
+        super().__init__()
+        #: The datasets, the last one first.
+        self.order: list[Node] = []
 
-
-@dataclass
-class Graph:
-    """Stages and buffers, sources first. ``order``: the datasets, the last one first."""
-
-    stages: list[Stage] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    order: list[Node] = field(default_factory=list)
-
-    def place(self, stage: Stage) -> int:
-        return next((at for at, each in enumerate(self.stages) if each is stage), -1)
+    def append(self, stage: Stage) -> None:
+        self.add(stage, stage.workers, "thread" if stage.workers else "loop")
 
 
 def family_of(name: str) -> str:
@@ -100,15 +84,8 @@ def read_graph(root: Any, processors: int) -> Graph:
     loop = Stage(workers=0)
     graph = Graph()
     _visit(root, loop, graph, processors, 0)
-    if loop.nodes:
-        graph.stages.append(loop)
-    names: dict[str, int] = {}
-    for stage in graph.stages:
-        for index, node in enumerate(stage.nodes):
-            node.index = index
-            count = names[node.name] = names.get(node.name, 0) + 1
-            if count > 1:
-                node.name += f"#{count}"
+    if loop.operators:
+        graph.append(loop)
     return graph
 
 
@@ -128,47 +105,43 @@ def _visit(dataset: Any, stage: Stage, graph: Graph, processors: int, depth: int
     if family == "Prefetch":
         asks = Stage(owner=node)
         size = node.size if node.size is not None and node.size > 0 else 2
-        graph.edges.append(Edge(asks, stage, [node], size))
+        graph.between.append(kit.Buffer(asks, stage, size, [node]))
         node.stage = asks
     elif is_parallel:
         calls = node.calls or 1
         workers = processors if calls == AUTOTUNE else max(1, calls)
-        node.stage = Stage([], workers, node)
-        graph.edges.append(Edge(node.stage, stage, [node], workers))
+        node.stage = Stage(workers=workers, owner=node)
+        graph.between.append(kit.Buffer(node.stage, stage, workers, [node]))
         # With one call at a time the same thread asks what is below it.
-        asks = Stage(owner=None) if workers > 1 else node.stage
+        asks = Stage() if workers > 1 else node.stage
     for below in dataset._inputs():
         _visit(below, asks, graph, processors, depth + 1)
     if family == "Prefetch":
-        if asks.nodes:
-            graph.stages.append(asks)
+        if asks.operators:
+            graph.append(asks)
         else:
             _merge(graph, asks, stage)
         return
     if asks is not node.stage and asks is not stage:
-        if asks.nodes:
-            graph.stages.append(asks)
-            graph.edges.append(Edge(asks, node.stage, [], 1))
+        if asks.operators:
+            graph.append(asks)
+            graph.between.append(kit.Buffer(asks, node.stage, 1))
         else:  # what is below has threads itself
-            for edge in graph.edges:
-                if edge.takes is asks:
-                    edge.takes = node.stage
-    node.stage.nodes.append(node)
+            graph.pass_on(asks, node.stage)
+    node.stage.operators.append(node)
     if is_parallel:
-        graph.stages.append(node.stage)
+        graph.append(node.stage)
 
 
 def _merge(graph: Graph, empty: Stage, takes: Stage) -> None:
     """A prefetch of something that has threads itself: its thread only hands on."""
-    own = next(edge for edge in graph.edges if edge.fills is empty)
-    graph.edges.remove(own)
-    for edge in graph.edges:
-        if edge.takes is empty:
-            edge.takes = takes
-            edge.capacity += own.capacity
-            edge.owners += own.owners
+    own = next(each for each in graph.between if each.fills is empty)
+    graph.between.remove(own)
+    for each in graph.between:
+        if each.takes is empty:
             for owner in own.owners:
-                owner.stage = edge.fills
+                owner.stage = each.fills
+    graph.pass_on(empty, takes, own.capacity, own.owners)
 
 
 def _node_of(dataset: Any, family: str, stage: Stage) -> Node:
@@ -187,8 +160,8 @@ def _node_of(dataset: Any, family: str, stage: Stage) -> Node:
         shown, kind = "generator", "source"  # from_generator
     calls = _number(dataset, "_num_parallel_calls")
     cycle = _number(dataset, "_cycle_length")
-    shown = readable(str(own or (name if is_users else shown)))
-    return Node(family, shown, kind, stage, calls, size, cycle, tokens_of(dataset))
+    shown = str(own or (name if is_users else shown))
+    return Node(shown, kind, None, family, stage, calls, size, cycle, tokens_of(dataset))
 
 
 def _is_tensorflows(function: Any) -> bool:
@@ -211,32 +184,30 @@ def match(chain: list[str], order: list[Node]) -> list[list[Node]]:
     return found
 
 
-def workers_of(stage: Stage, tuned: dict[int, int]) -> int:
-    """As many as TensorFlow runs now, where it decides."""
-    owner = stage.owner
-    return stage.workers if owner is None else max(1, tuned.get(id(owner), stage.workers))
-
-
 def model_of(graph: Graph, tuned: dict[int, int], options: Any) -> LoaderModel:
-    """The stages, buffers and parameters as their user would write them."""
-    shown = ShownGraph()
-    for place, stage in enumerate(graph.stages):
-        workers = workers_of(stage, tuned)
-        runs_in = "loop" if stage.workers == 0 else "thread"
-        one = shown.stage(stage.nodes[-1].name, workers, runs_in)
-        for node in stage.nodes:
-            one.widened_by = _of_node(node, stage, place, workers, shown) or one.widened_by
-    for edge in graph.edges:
-        from_, set_by = graph.place(edge.fills), ""
-        prefetch = next((owner for owner in edge.owners if owner.family == "Prefetch"), None)
+    """The stages, buffers and parameters as their user would write them.
+
+    ``tuned``: by dataset, as many workers as TensorFlow runs now, where it decides.
+    """
+    shown = kit.Graph()
+    for stage in graph.parts:
+        workers = stage.workers
+        if stage.owner is not None:
+            workers = max(1, tuned.get(id(stage.owner), workers))
+        one = shown.stage(stage.name, workers, "thread" if stage.workers else "loop")
+        for node in stage.operators:
+            one.widened_by = _of_node(node, stage, workers, shown) or one.widened_by
+    for each in graph.between:
+        from_, set_by = each.fills.place, ""
+        prefetch = next((owner for owner in each.owners if owner.family == "Prefetch"), None)
         if prefetch is not None:
             name, tunes = prefetch_name(graph, prefetch), prefetch.size == AUTOTUNE
             own: dict[str, Any] = {"value": "AUTOTUNE" if tunes else prefetch.size}
-            if len(edge.owners) == 1 and not tunes:
+            if len(each.owners) == 1 and not tunes:
                 own |= {"min": 1, "sets": "capacity", "stage": from_, "set_in": "set it in .prefetch()"}
                 set_by = name
             shown.parameter(name, **own)
-        shown.buffer(from_, graph.place(edge.takes), edge.capacity, set_by)
+        shown.buffer(from_, each.takes.place, each.capacity, set_by)
     _of_options(options, shown)
     return shown.model("tf.data")
 
@@ -248,7 +219,7 @@ def prefetch_name(graph: Graph, node: Node) -> str:
     return "prefetch" if at == 0 else f"prefetch#{at + 1}"
 
 
-def _of_node(node: Node, stage: Stage, place: int, workers: int, shown: ShownGraph) -> str:
+def _of_node(node: Any, stage: Stage, workers: int, shown: kit.Graph) -> str:
     """The parameters of one dataset; the one that sets the workers of its stage."""
     takes_calls = node.calls is not None or node.family in ("Map", "Batch", "PaddedBatch", "Interleave")
     if node.cycle is not None:
@@ -259,13 +230,13 @@ def _of_node(node: Node, stage: Stage, place: int, workers: int, shown: ShownGra
     method = node.family.lower() if node.family != "PaddedBatch" else "padded_batch"
     tuned = " (AUTOTUNE has set it; tf.data.Options has its limits)" if node.calls == AUTOTUNE else ""
     value, usual = (workers, None) if is_owner else (0, 0)
-    own: dict[str, Any] = {"stage": place, "set_in": f"set it in .{method}(){tuned}"}
+    own: dict[str, Any] = {"stage": stage.place, "set_in": f"set it in .{method}(){tuned}"}
     name = f"{node.name}.num_parallel_calls"
     shown.parameter(name, value=value, usual=usual, min=0, sets="workers", **own)
     return name if is_owner or node.family == "Map" else ""
 
 
-def _of_options(options: Any, shown: ShownGraph) -> None:
+def _of_options(options: Any, shown: kit.Graph) -> None:
     """The limits of tuning that the user has set."""
     for group, names in (
         ("autotune", ("enabled", "cpu_budget", "ram_budget")),

@@ -9,14 +9,17 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import every_loop
 from headrace.loaders.kit.base import Adapter
+from headrace.loaders.kit.every_loop import Watcher
+from headrace.loaders.kit.names import callers
 from headrace.record.session import enabled
 
 TRAINER = "keras.src.backend.tensorflow.trainer"
@@ -26,17 +29,11 @@ _STEPS = {"fit": "train_function", "evaluate": "test_function"}
 _BETWEEN = 8
 
 
-class Watcher(Protocol):
-    """Is told of the loops that begin."""
-
-    def role(self) -> str: ...
-    def recorded(self, record: Any, role: str) -> None: ...
-
-
 class _Recording:
     """The loop that is recorded now."""
 
     always = False  #: under ``headrace run``
+    knows_datasets = False  #: these ask, when a loop over them begins
     watcher: Watcher | None = None
 
 
@@ -50,11 +47,12 @@ def install(adapter: Adapter) -> None:
         return
     for step in _STEPS.values():
         make = getattr(trainer, f"make_{step}")
-        if not hasattr(make, "headrace"):
-            setattr(trainer, f"make_{step}", _making(make, step))
+        if not isinstance(make, _core.HookedCall):
+            setattr(trainer, f"make_{step}", _core.HookedCall(make, None, partial(_made, step)))
     kind: Any = sys.modules["tensorflow.python.data.ops.dataset_ops"].DatasetV2
-    if not hasattr(kind.__iter__, "keras"):
-        kind.__iter__ = _iterating(kind.__iter__, adapter)
+    if not _Recording.knows_datasets:
+        _Recording.knows_datasets = True
+        kind.__iter__ = _core.HookedCall(kind.__iter__, None, partial(_batches, adapter))
 
 
 def begin(watcher: Watcher | None, model: Any = None) -> None:
@@ -111,34 +109,23 @@ def _record_step(trainer: Any, step: str) -> None:
         setattr(trainer, step, _Step(bare, trainer))
 
 
-def _making(make: Callable[..., None], step: str) -> Any:
-    @functools.wraps(make)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        make(self, *args, **kwargs)
-        if _is_on():
-            _record_step(self, step)
-
-    made.headrace = True  # type: ignore[attr-defined]
-    return made
+def _made(step: str, _: Any, trainer: Any, *__: Any) -> None:
+    if _is_on():
+        _record_step(trainer, step)
 
 
-def _iterating(iterate: Any, adapter: Adapter) -> Any:
-    @functools.wraps(iterate)
-    def iterated(self: Any) -> Any:
-        if not _is_on() or not _is_of_a_recorded_step(sys._getframe(1)):
-            return iterate(self)
-        bare = iterate(self)
+def _batches(adapter: Adapter, bare: Any, dataset: Any) -> Any:
+    """In the place of the iterator ``bare`` of a dataset; None: it is no recorded step that asks for it."""
+    if not _is_on() or not _is_of_a_recorded_step(sys._getframe(1)):
+        return None
 
-        def recorded() -> Any:
-            iterator = every_loop.record(self, adapter, lambda: bare)
-            if _Recording.watcher is not None and (loop := every_loop.loop_of(self)) is not None:
-                _Recording.watcher.recorded(loop, _Recording.watcher.role())
-            return iterator
+    def recorded() -> Any:
+        iterator = every_loop.record(dataset, adapter, lambda: bare)
+        if _Recording.watcher is not None and (loop := every_loop.loop_of(dataset)) is not None:
+            _Recording.watcher.recorded(loop, _Recording.watcher.role())
+        return iterator
 
-        return _Batches(bare, recorded)
-
-    iterated.keras = True  # type: ignore[attr-defined]
-    return iterated
+    return _Batches(bare, recorded)
 
 
 def _is_on() -> bool:
@@ -146,11 +133,8 @@ def _is_on() -> bool:
 
 
 def _is_of_a_recorded_step(frame: FrameType | None) -> bool:
-    for _ in range(_BETWEEN):
-        if frame is None:
-            return False
-        if frame.f_globals.get("__name__") == TRAINER and frame.f_code.co_name in _STEPS:
-            step = getattr(_core.local_variables(frame).get("self"), _STEPS[frame.f_code.co_name], None)
+    for each in callers(frame, _BETWEEN):
+        if each.f_globals.get("__name__") == TRAINER and each.f_code.co_name in _STEPS:
+            step = getattr(_core.local_variables(each).get("self"), _STEPS[each.f_code.co_name], None)
             return isinstance(step, _Step)
-        frame = frame.f_back
     return False

@@ -49,7 +49,9 @@ def sampler_of(iterator: Any) -> Any:
     return getattr(sampler, "sampler", sampler) if type(sampler).__name__ == "BatchSampler" else sampler
 
 
-def time_first_draw(iterator: Any, loader: _core.LoaderHandle) -> None:
+def look_at_draws(iterator: Any, loader: _core.LoaderHandle) -> None:
+    """An epoch of torch's iterator begins; nothing is drawn yet."""
+    _watch_draws(iterator, loader.id)
     if iterator.__dict__.get("_sampler_iter") is not None:
         iterator.__dict__["_sampler_iter"] = FirstDraw(iterator, loader)
 
@@ -83,8 +85,7 @@ def tells_random(loader: int) -> bool:
     return loop is not None and loop.epochs < loop.MAX_RANDOM_EPOCHS
 
 
-def watch_draws(iterator: Any, loader: int) -> None:
-    """An epoch of torch's iterator begins; nothing is drawn yet."""
+def _watch_draws(iterator: Any, loader: int) -> None:
     own = iterator.__dict__
     drawn = own.get("_sampler_iter")
     if watched(loader) is None or drawn is None or isinstance(drawn, _Draws):

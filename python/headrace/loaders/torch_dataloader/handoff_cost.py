@@ -103,13 +103,6 @@ class _Sample(pickle.Pickler):
         return NotImplemented
 
 
-def _shown_type(batch: Any) -> str:
-    """The batch's class, if it is an object that keeps its tensors in its own dict."""
-    kind = type(batch)
-    own = not issubclass(kind, (dict, list, tuple, *classes_of("torch", "Tensor")))
-    return kind.__name__ if own and hasattr(kind, "keys") else ""
-
-
 def measure(batch: Any) -> tuple[int, int, int, str] | None:
     """Bytes of the message, tensors in the batch, nanoseconds of CPU time for pickling, class of the batch.
 
@@ -126,4 +119,7 @@ def measure(batch: Any) -> tuple[int, int, int, str] | None:
         let_through(error)
         return None
     took = time.thread_time_ns() - began
-    return count.bytes + sample.array_bytes, sample.tensors, took, _shown_type(batch)
+    kind = type(batch)
+    # An object that keeps its tensors in its own dict.
+    own = not issubclass(kind, (dict, list, tuple, *classes_of("torch", "Tensor"))) and hasattr(kind, "keys")
+    return count.bytes + sample.array_bytes, sample.tensors, took, kind.__name__ if own else ""

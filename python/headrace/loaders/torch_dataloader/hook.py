@@ -15,19 +15,17 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.loaders.kit import inside_next, streams
-from headrace.loaders.kit.names import object_name
+from headrace.loaders.kit.base import classes_of, guarded_detail, subclass
+from headrace.loaders.kit.names import callers, object_name
 from headrace.loaders.torch_dataloader import loaders, outer_loops
 from headrace.loaders.torch_dataloader.first_draw import (
+    look_at_draws,
     sampler_of,
     tells_random,
-    time_first_draw,
-    watch_draws,
 )
-from headrace.loaders.torch_dataloader.foreign import users_dataset
-from headrace.loaders.torch_dataloader.operators import instrument
+from headrace.loaders.torch_dataloader.operators import instrument, users_dataset
 from headrace.loaders.torch_dataloader.settings import (
     Settings,
     add_loop,
@@ -37,7 +35,6 @@ from headrace.loaders.torch_dataloader.settings import (
 from headrace.loaders.torch_dataloader.worker import WorkerStart, follow
 from headrace.record.budget import looks
 from headrace.record.hooks import TRIAL, phased_loops
-from headrace.record.session import in_its_phase
 from headrace.results.loader_model import LoaderModel
 
 _WATCH = outer_loops.WATCH
@@ -112,21 +109,20 @@ def loader_around(frame: FrameType | None) -> Around | None:
     start = _pending.start()
     if start is not None:
         return start.around if start.workers == 0 else None
-    while frame is not None:
-        if frame.f_code.co_name == "_next_data":
-            around = _core.local_variables(frame)["self"].__dict__.get(_AROUND)
+    for each in callers(frame):
+        if each.f_code.co_name == "_next_data":
+            around = _core.local_variables(each)["self"].__dict__.get(_AROUND)
             if isinstance(around, Around):
                 return around
-        frame = frame.f_back
     return None
 
 
 class _Start:
     """One iterator that is being made."""
 
-    def __init__(self, loader: Any, record: loaders.Record, begins: bool = True) -> None:
+    def __init__(self, loader: Any, handle: _core.LoaderHandle, begins: bool = True) -> None:
         self.loader = loader
-        self.handle = record.handle
+        self.handle = handle
         self.workers = int(getattr(loader, "num_workers", 0) or 0)
         self.pass_number = _core.next_pass()
         self.around = Around(self.handle, settings_of(loader), [])
@@ -181,7 +177,7 @@ def _before(loader: Any) -> tuple[Any] | None:
         _pending.stack[-1] = _INNER  # a subclass's own hook is around that of the class
         return None
     record = loaders.record_of(loader)
-    if record is None or record.handle.id < 0:
+    if record is None or record.id < 0:
         return None
     outer_loops.hook(type(loader))
     outer = outer_loops.around(loader)
@@ -205,10 +201,10 @@ def _after(iterator: Any, _: Any) -> Any:
     loop = start.outer = outer_loops.OuterLoop(iterator, start.loader, start.handle)
     _try_attach(inner, start)
     loop.time(iterator, finishes, object_name(vars(iterator)[finishes]))
-    return in_its_phase(loop, start.handle, start.loader, lambda recorded: recorded.made)
+    return loop.in_its_phase(start.loader)
 
 
-def adopt_iterators(loader: Any, record: loaders.Record) -> None:
+def adopt_iterators(loader: Any, handle: _core.LoaderHandle) -> None:
     """Iterators that ``loader`` already has and keeps (persistent workers, loaders of several epochs).
 
     Their workers are not recorded, only the training process's side.
@@ -217,19 +213,15 @@ def adopt_iterators(loader: Any, record: loaders.Record) -> None:
     for value in outer_loops.kept_iterators(loader):
         if _WATCH in value.__dict__:
             continue
-        start = _Start(loader, record, begins=False)
+        start = _Start(loader, handle, begins=False)
         if start.workers > 0:
             start.handle.miss(_core.NO_WORKER_DETAIL)
         _try_attach(value, start)
 
 
 def _try_attach(iterator: Any, start: _Start) -> None:
-    try:
+    with guarded_detail(start.handle, "torch's DataLoader iterator"):
         _attach(iterator, start)
-    except Exception as error:
-        let_through(error)
-        start.handle.miss(_core.NO_ITERATOR_DETAIL)
-        warn_once(f"operator detail unavailable: torch's DataLoader iterator is not as expected ({error!r})")
 
 
 def _failed(_: Any) -> None:
@@ -248,14 +240,9 @@ def _timed_class(base: type) -> type:
     """A subclass of the iterator's class, of the same name, whose __next__ is timed."""
     made = _timed_classes.get(base)
     if made is None:
-        namespace = {
-            "__module__": base.__module__,
-            "__qualname__": base.__qualname__,
-            "__doc__": base.__doc__,
-            "__next__": _timed_next(base),
-            "_reset": _core.HookedCall(base._reset, _before_reset, _after_reset),  # type: ignore[attr-defined]
-        }
-        made = _timed_classes[base] = type(base.__name__, (base,), namespace)
+        bare: Any = base
+        reset = _core.HookedCall(bare._reset, _before_reset, _after_reset)
+        made = _timed_classes[base] = subclass(base, {"__next__": _timed_next(base), "_reset": reset})
     return made
 
 
@@ -327,7 +314,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         own[_AROUND] = start.around
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
-        _look_at_draws(iterator, start.handle)  # in its first GetNext
+        look_at_draws(iterator, start.handle)  # in its first GetNext
         if start.around.settings.stream:
             # A stream in the loop may wait for threads of its own.
             inside_next.watch(start.handle, users_dataset(iterator._dataset))
@@ -339,7 +326,10 @@ def _attach(iterator: Any, start: _Start) -> None:
     if start.outer is not None:
         start.outer.adopt(start.watch)
     elif phased_loops():
-        own[_RECORD] = start.handle, loaders.name_when_made(start.loader)
+        own[_RECORD] = (
+            start.handle,
+            loaders.name_when_made(start.loader, getattr(start.loader, "dataset", None)),
+        )
         _begin_phase(iterator)
 
 
@@ -397,26 +387,12 @@ def hooked_maker(make: Any, of_outer_loops: bool = False) -> _core.HookedCall:
     return _core.HookedCall(make, before, _after, _failed)
 
 
-def _look_at_draws(iterator: Any, handle: _core.LoaderHandle) -> None:
-    watch_draws(iterator, handle.id)
-    time_first_draw(iterator, handle)
-
-
 def _before_first_draws(_: Any, iterator: Any, *__: Any) -> None:
     """An iterator with workers draws for all of them while it is made, and when an epoch begins."""
     start = _pending.start()
     watch = iterator.__dict__.get(_WATCH)
-    if start is not None:
-        _look_at_draws(iterator, start.handle)
-    elif watch is not None:
-        _look_at_draws(iterator, watch.loader)
-
-
-def _patch_draws() -> None:
-    base = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
-    reset = getattr(base, "_reset", None)
-    if reset is not None and not isinstance(reset, _core.HookedCall):
-        base._reset = _core.HookedCall(reset, None, _before_first_draws)  # type: ignore[union-attr]
+    if start is not None or watch is not None:
+        look_at_draws(iterator, watch.loader if start is None else start.handle)
 
 
 def patch_owner(owner: type | None) -> None:
@@ -429,18 +405,18 @@ def patch_owner(owner: type | None) -> None:
     owner._get_iterator = hooked_get_iterator(owner)  # type: ignore[attr-defined]
 
 
-def _classes() -> list[type]:
+def _classes() -> tuple[type, ...]:
     """DataLoader and the imported classes that make iterators in their own way."""
-    found = [
-        getattr(sys.modules.get("torch.utils.data"), "DataLoader", None),
-        getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None),
-    ]
-    return [one for one in found if isinstance(one, type)]
+    stateful = classes_of("torchdata.stateful_dataloader", "StatefulDataLoader")
+    return *classes_of("torch.utils.data", "DataLoader"), *stateful
 
 
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
-    _patch_draws()
+    base: Any = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
+    reset = getattr(base, "_reset", None)
+    if reset is not None and not isinstance(reset, _core.HookedCall):
+        base._reset = _core.HookedCall(reset, None, _before_first_draws)
     outer_loops.patch()
     for owner in _classes():
         patch_owner(owner)

@@ -7,13 +7,14 @@ import sys
 import weakref
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
 from headrace.common.weak_tables import remove_with
-from headrace.loaders.kit.names import is_the_users, object_name
-from headrace.loaders.torch_dataloader import foreign
+from headrace.loaders.kit.base import guarded
+from headrace.loaders.kit.every_loop import Watcher
+from headrace.loaders.kit.names import callers, is_the_users, object_name
+from headrace.loaders.torch_dataloader import operators
 from headrace.loaders.torch_dataloader.settings import Settings, settings_of
 from headrace.record.operator import readable
 from headrace.record.session import enabled, kept_session, loader_handle, not_recorded
@@ -27,27 +28,10 @@ _NO_SITE = ("", "", "")
 UNRECORDED = "_headrace_unrecorded"
 
 
-class Record:
-    """One loader of the report; several DataLoader objects may be the same loader, one after the other."""
-
-    def __init__(self, handle: _core.LoaderHandle) -> None:
-        self.handle = handle
-
-
-class Watcher(Protocol):
-    """A framework's callback, which knows what the loops of its trainer are for."""
-
-    def role(self) -> str:
-        """The purpose of a loop that begins now: "train", "validation", ...; empty: unknown."""
-
-    def recorded(self, record: Record, role: str) -> None:
-        """``record`` is that of a loop that begins."""
-
-
 class _Adopting:
     """Loaders over this dataset belong to the record, except the bare loader that was wrapped."""
 
-    def __init__(self, record: Record, dataset: Any, bare: Any) -> None:
+    def __init__(self, record: _core.LoaderHandle, dataset: Any, bare: Any) -> None:
         self.record = record
         self.bare = weakref.ref(bare)
         try:
@@ -61,8 +45,8 @@ class _Adopting:
 
 _adopting: dict[int, _Adopting] = {}
 #: Records made for `headrace run`: by loader object, and by where it was made.
-_of_object: dict[int, Record] = {}
-_of_site: dict[tuple[str, str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
+_of_object: dict[int, _core.LoaderHandle] = {}
+_of_site: dict[tuple[str, str, str, Settings], tuple[_core.LoaderHandle, weakref.ref[Any]]] = {}
 _every = False
 #: Receives new records; None: no callback is active.
 _watcher: Watcher | None = None
@@ -70,7 +54,7 @@ _watcher: Watcher | None = None
 _MANY = 24
 
 
-def register(record: Record, wrapped: Any, instead_of: Any) -> None:
+def register(record: _core.LoaderHandle, wrapped: Any, instead_of: Any) -> None:
     """Adopt loaders that are made over the dataset of ``wrapped``, while that exists."""
     dataset = getattr(wrapped, "dataset", None)
     if dataset is None:
@@ -124,10 +108,8 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
     """
     if SITE in loader.__dict__:
         return
-    frame: FrameType | None = sys._getframe(1)
-    nearest = ""
-    role = ""
-    while frame is not None:
+    nearest = role = ""
+    for frame in callers(sys._getframe(1)):
         module = str(frame.f_globals.get("__name__", ""))
         # Else its own __init__, or a framework's wrapper of it.
         if not is_method_of(frame, loader) and not module.startswith(("torch.", "torchdata.")):
@@ -140,19 +122,14 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
             nearest = nearest or site
             if said := _ROLE.search(frame.f_code.co_name):
                 role = role or _ROLES[said[1]]
-        frame = frame.f_back
     if nearest:
         loader.__dict__[SITE] = role, nearest, ""
 
 
 def _line_that_calls(frame: FrameType) -> str:
     """The user's line that calls this function: a helper's, which makes loaders for several."""
-    outer = frame.f_back
-    while outer is not None:
-        if is_the_users(outer.f_code.co_filename):
-            return f"{outer.f_code.co_filename}:{outer.f_lineno}"
-        outer = outer.f_back
-    return ""
+    users = (each for each in callers(frame.f_back) if is_the_users(each.f_code.co_filename))
+    return next((f"{each.f_code.co_filename}:{each.f_lineno}" for each in users), "")
 
 
 def is_method_of(frame: FrameType, loader: Any) -> bool:
@@ -164,12 +141,11 @@ def is_method_of(frame: FrameType, loader: Any) -> bool:
 def name_of_new(loader: Any, dataset: Any) -> str:
     """The name under which a loader will be recorded that is being made over ``dataset``."""
     note_site(loader, dataset)
-    return _readable_name(dataset, *_made_by(loader, dataset))
+    return name_when_made(loader, dataset)
 
 
-def name_when_made(loader: Any) -> str:
+def name_when_made(loader: Any, dataset: Any) -> str:
     """What `name_of_new` returned for it."""
-    dataset = getattr(loader, "dataset", None)
     return _readable_name(dataset, *_made_by(loader, dataset))
 
 
@@ -179,7 +155,7 @@ def _readable_name(dataset: Any, role: str, site: str) -> str:
 
 
 def _called(dataset: Any, role: str) -> str:
-    name = object_name(foreign.users_dataset(dataset))
+    name = object_name(operators.users_dataset(dataset))
     return f"{name} ({role})" if role else name
 
 
@@ -201,12 +177,12 @@ def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
     return role, line if known is not None and known() is dataset else site
 
 
-def record_of(loader: Any) -> Record | None:
+def record_of(loader: Any) -> _core.LoaderHandle | None:
     """The record of ``loader``; None: not recorded."""
     if not enabled() or UNRECORDED in loader.__dict__:
         return None
     own = getattr(type(loader), RECORD, None)
-    if isinstance(own, Record):
+    if isinstance(own, _core.LoaderHandle):
         return own
     known = _of_object.get(id(loader))
     if known is not None:
@@ -214,22 +190,12 @@ def record_of(loader: Any) -> Record | None:
     adopting = _adopting.get(id(getattr(loader, "dataset", None)))
     if adopting is not None and adopting.fits(loader):
         return adopting.record
-    try:
+    with guarded(not_recorded):
         return _record_by_site(loader) if _every else None
-    except Exception as error:  # the loop must still run
-        let_through(error)
-        not_recorded(error)
-        return None
+    return None
 
 
-def _forget_gone() -> None:
-    """Close the records of loaders that are gone; the run merges closed ones when it needs room."""
-    if len(_of_site) >= _MANY:
-        for key in [key for key, (_, loader) in _of_site.items() if loader() is None]:
-            del _of_site[key]
-
-
-def _record_by_site(loader: Any) -> Record:
+def _record_by_site(loader: Any) -> _core.LoaderHandle:
     dataset = getattr(loader, "dataset", None)
     role, site = _made_by(loader, dataset)
     if not role and _watcher is not None:
@@ -243,10 +209,12 @@ def _record_by_site(loader: Any) -> Record:
         record = earlier[0]
     else:
         session = kept_session()
-        _forget_gone()
-        record = Record(loader_handle(session, name, None))
+        if len(_of_site) >= _MANY:  # the run merges closed records when it needs room
+            for gone in [one for one, (_, known) in _of_site.items() if known() is None]:
+                del _of_site[gone]
+        record = loader_handle(session, name, None)
         if site:
-            record.handle.note("made_at", site)
+            record.note("made_at", site)
     _of_site[key] = record, weakref.ref(loader)
     if _watcher is not None:
         _watcher.recorded(record, role)

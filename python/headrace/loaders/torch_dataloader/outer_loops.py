@@ -15,10 +15,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from types import FrameType
+from functools import partial
 from typing import Any
 
 from headrace import _core
+from headrace.loaders.kit.base import classes_of
+from headrace.loaders.kit.names import callers
 from headrace.loaders.torch_dataloader import loaders
 from headrace.loaders.torch_dataloader.loaders import is_method_of
 from headrace.record.session import in_its_phase
@@ -53,6 +55,10 @@ class OuterLoop(Iterator[Any]):
         self._handle = handle
         self._recorder = _core.LoopRecorder(handle)
         self._watch: _core.IteratorWatch | None = None
+
+    def in_its_phase(self, loader: Any) -> Any:
+        """This loop over ``loader``; see `in_its_phase`."""
+        return in_its_phase(self, self._handle, loader, lambda recorded: recorded.made)
 
     def adopt(self, watch: _core.IteratorWatch) -> None:
         """The inner loader's iterator is made."""
@@ -127,27 +133,23 @@ def around(loader: Any) -> OuterLoop | None:
 def patch() -> None:
     """Record the loops over those classes that are imported. Idempotent."""
     for module, (name, inner) in _CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        iterate = getattr(kind, "__iter__", None)
-        if kind is not None and iterate is not None and not isinstance(iterate, _core.HookedCall):
-            kind.__iter__ = _core.HookedCall(iterate, None, _Begins(inner))
+        kind: Any
+        for kind in classes_of(module, name):
+            if not isinstance(kind.__iter__, _core.HookedCall):
+                kind.__iter__ = _core.HookedCall(kind.__iter__, None, partial(_begins, inner))
 
 
-class _Begins:
-    def __init__(self, inner: str) -> None:
-        self._inner = inner
-
-    def __call__(self, made: Any, loader: Any) -> Any:
-        inner = getattr(loader, self._inner)
-        record = loaders.record_of(inner)
-        if record is None or record.handle.id < 0:
-            return None
-        if loader.state.process_index != 0:
-            record.handle.note("batches_from", "rank 0")
-        elif not loader.split_batches and loader.state.num_processes > 1:
-            record.handle.note("batches_per_step", str(loader.state.num_processes))
-        loop = OuterLoop(made, inner, record.handle)
-        return in_its_phase(loop, record.handle, inner, lambda recorded: recorded.made)
+def _begins(holder: str, made: Any, loader: Any) -> Any:
+    """``holder``: the loader's attribute that has the one inside."""
+    inner = getattr(loader, holder)
+    record = loaders.record_of(inner)
+    if record is None or record.id < 0:
+        return None
+    if loader.state.process_index != 0:
+        record.note("batches_from", "rank 0")
+    elif not loader.split_batches and loader.state.num_processes > 1:
+        record.note("batches_per_step", str(loader.state.num_processes))
+    return OuterLoop(made, inner, record).in_its_phase(inner)
 
 
 #: Attribute of a torch iterator that is recorded.
@@ -174,12 +176,8 @@ def hook(kind: type) -> None:
 
 def is_being_made(loader: Any) -> bool:
     """Whether a constructor of the loader asks for the iterator, so that no loop begins yet."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "__init__" and is_method_of(frame, loader):
-            return True
-        frame = frame.f_back
-    return False
+    frames = callers(sys._getframe(1))
+    return any(each.f_code.co_name == "__init__" and is_method_of(each, loader) for each in frames)
 
 
 def _loop_begins(made: Any, loader: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import types
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headrace.loaders.kit import streams
+from headrace.loaders.kit.base import classes_of
 from headrace.loaders.kit.graph import Graph
-from headrace.loaders.torch_dataloader.foreign import foreign_of, parameters_of_subclass, workers_of
+from headrace.loaders.kit.names import callers
+from headrace.loaders.torch_dataloader.operators import foreign_of, parameters_of_subclass, workers_of
 from headrace.results.loader_model import LoaderDelivery, LoaderModel, LoaderParameter
 
 #: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
@@ -18,8 +19,8 @@ _DEEPEST_STACK = 40
 
 
 def _sharing_strategy() -> str:
-    strategy = getattr(sys.modules.get("torch.multiprocessing"), "get_sharing_strategy", None)
-    return str(strategy()) if strategy is not None else ""
+    strategy = getattr(sys.modules.get("torch.multiprocessing"), "get_sharing_strategy", str)
+    return str(strategy())
 
 
 def _start_method(loader: Any) -> str:
@@ -35,14 +36,9 @@ def _trainer() -> str:
     """The framework whose training loop iterates over the loader, and whose parameters configure it."""
     if "transformers.trainer" not in sys.modules:
         return ""
-    frame: types.FrameType | None = sys._getframe()
-    for _ in range(_DEEPEST_STACK):
-        if frame is None:
-            break
-        if frame.f_globals.get("__name__") == "transformers.trainer":
-            return "transformers"
-        frame = frame.f_back
-    return ""
+    frames = callers(sys._getframe(), _DEEPEST_STACK)
+    is_its_loop = any(each.f_globals.get("__name__") == "transformers.trainer" for each in frames)
+    return "transformers" if is_its_loop else ""
 
 
 #: Parameters that transformers' Trainer sets by its own arguments.
@@ -94,9 +90,10 @@ def _whole(value: Any) -> int | None:
 
 
 def settings_of(loader: Any) -> Settings:
-    foreign = foreign_of(getattr(loader, "dataset", None))
+    dataset = getattr(loader, "dataset", None)
+    foreign = foreign_of(dataset)
     if foreign is not None:
-        offered = foreign.parameters(loader.dataset)
+        offered = foreign.parameters(dataset)
         values = {name: value for name, (_, value) in offered.items()}
         names = tuple((name, shown) for name, (shown, _) in offered.items() if shown)
         return Settings(**values, stream=True, splits_itself=True, collates=False, foreign=names)
@@ -108,26 +105,29 @@ def settings_of(loader: Any) -> Settings:
         in_order=bool(getattr(loader, "in_order", True)),
         persistent_workers=bool(getattr(loader, "persistent_workers", False)),
         pin_memory=bool(getattr(loader, "pin_memory", False)),
-        stream=_is_iterable(loader),
+        stream=isinstance(dataset, classes_of("torch.utils.data", "IterableDataset")),
         collates=bool(getattr(loader, "_auto_collation", True)),
         sharing_strategy=_sharing_strategy() if workers > 0 else "",
         start_method=_start_method(loader) if workers > 0 else "",
         trainer=_trainer(),
-        num_shards=streams.shards_of(getattr(loader, "dataset", None)),
-        keras_workers=workers_of(getattr(loader, "dataset", None)),
-        splits_itself=streams.splits_itself(getattr(loader, "dataset", None)),
+        num_shards=streams.shards_of(dataset),
+        keras_workers=workers_of(dataset),
+        splits_itself=streams.splits_itself(dataset),
         of_stream=parameters_of_subclass(loader)
-        + tuple(
-            (each.name, each.value, each.usual, each.set_in)
-            for each in streams.parameters_of(getattr(loader, "dataset", None))
-        ),
+        + tuple((each.name, each.value, each.usual, each.set_in) for each in streams.parameters_of(dataset)),
     )
 
 
 def model_of(settings: Settings) -> LoaderModel:
     """Workers make whole batches, assigned in turn, in a window of prefetch_factor batches for each."""
     graph, is_keras = Graph(), settings.keras_workers is not None
-    _add_keras_parameter(graph, settings) if is_keras else _add_parameters(graph, settings)
+    if is_keras:
+        where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
+        number = max(1, settings.keras_workers or 0)
+        sets = "workers" if number == 1 else "none"
+        graph.parameter("workers", value=number, min=2, sets=sets, stage=_MAKES, set_in=where)
+    else:
+        _add_parameters(graph, settings)
     if settings.foreign:
         shown = dict(settings.foreign)
         graph.parameters = [one for one in graph.parameters if one.name in shown]
@@ -189,13 +189,6 @@ def _add_parameters(graph: Graph, settings: Settings) -> None:
     add("trainer", usual=settings.trainer)
 
 
-def _add_keras_parameter(graph: Graph, settings: Settings) -> None:
-    where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
-    number = max(1, settings.keras_workers or 0)
-    sets = "workers" if number == 1 else "none"
-    graph.parameter("workers", value=number, min=2, sets=sets, stage=_MAKES, set_in=where)
-
-
 def add_loop(model: LoaderModel, settings: Settings) -> None:
     """A DataLoader without workers behind ``model``, whose stages run elsewhere and feed its dataset.
 
@@ -224,8 +217,3 @@ def model_json(settings: Settings) -> str:
     from headrace.results.data import as_json
 
     return json.dumps(as_json(model_of(settings)))
-
-
-def _is_iterable(loader: Any) -> bool:
-    dataset_class = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
-    return dataset_class is not None and isinstance(getattr(loader, "dataset", None), dataset_class)

@@ -8,11 +8,13 @@ stays the loader's; it gets a subclass of its class with the same name, whose me
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from headrace import _core
-from headrace.common.handlers import let_through
+from headrace.loaders.kit.base import guarded_detail, subclass
+from headrace.loaders.kit.names import callers
 from headrace.loaders.torch_dataloader.operators import instrument
 from headrace.record.session import join_run
 
@@ -23,10 +25,8 @@ _followed_classes: dict[type, type] = {}
 def _followed_class(base: type) -> type:
     made = _followed_classes.get(base)
     if made is None:
-        namespace: dict[str, Any] = {"__module__": base.__module__, "__qualname__": base.__qualname__}
-        for method, attribute in _CALL.items():
-            namespace[method] = _core.QueueMethod(getattr(base, method), attribute)
-        made = _followed_classes[base] = type(base.__name__, (base,), namespace)
+        methods = {name: _core.QueueMethod(getattr(base, name), own) for name, own in _CALL.items()}
+        made = _followed_classes[base] = subclass(base, methods)
         _followed_classes[made] = made
     return made
 
@@ -42,31 +42,21 @@ def follow(queue: Any, method: str, role: str, told: Any, worker: int = -1) -> N
     queue.__class__ = followed
 
 
+@dataclass(frozen=True)
 class WorkerStart:
     """Called with the worker's number: enters it into the run, times its fetcher, follows its queues.
 
     Reaches the worker by fork or by pickle. Never raises.
     """
 
-    def __init__(
-        self,
-        live_path: str,
-        loader: int,
-        pass_number: int,
-        siblings: int,
-        has_init: bool = False,
-        watched_as: str | None = None,
-    ) -> None:
-        """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part.
-
-        ``watched_as``: the loader's name, if its data is watched.
-        """
-        self.live_path = live_path
-        self.loader = loader
-        self.pass_number = pass_number
-        self.siblings = siblings
-        self.has_init = has_init
-        self.watched_as = watched_as
+    live_path: str
+    loader: int
+    pass_number: int
+    siblings: int
+    #: The loader's user has a worker_init_fn, which may give each worker its part.
+    has_init: bool = False
+    #: The loader's name, if its data is watched.
+    watched_as: str | None = None
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -74,16 +64,10 @@ class WorkerStart:
         writer = _core.DeliveryWriter.enter(self.loader, self.pass_number, worker_id, self.siblings)
         if writer is None:
             return
-        try:
+        with guarded_detail(self.loader, gap=_core.NO_WORKER_DETAIL):
             self.time_fetcher()
-        except Exception as error:
-            let_through(error)
-            _core.miss(self.loader, _core.NO_WORKER_DETAIL)
-        try:
+        with guarded_detail(self.loader, gap=_core.NO_HANDOFF_DETAIL):
             _follow_queues(writer)
-        except Exception as error:
-            let_through(error)
-            _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
 
     def time_fetcher(self) -> None:
         """A fetcher is made after this call, and again for each epoch of a persistent worker."""
@@ -96,15 +80,12 @@ class WorkerStart:
             info = worker_info()
             if info is None or dataset is not info.dataset:
                 return  # the fetcher of a loader that is used inside this worker
-            try:
+            with guarded_detail(loader, gap=_core.NO_WORKER_DETAIL):
                 instrument(fetcher, loader, names_functions=info.id == 0)
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
                 if self.watched_as is not None:
                     _watch_random(fetcher, info, self.watched_as, self.pass_number)
-            except Exception as error:
-                let_through(error)
-                _core.miss(loader, _core.NO_WORKER_DETAIL)
 
         kind.create_fetcher = _core.HookedCall(kind.create_fetcher, None, made)
 
@@ -126,16 +107,24 @@ def _note_undivided_stream(fetcher: Any, info: Any, loader: int) -> None:
 
     WorkerInfo.__qualname__ = kind.__qualname__
     asked: list[str] = []
-    timed = fetcher.__dict__["fetch"]
 
-    def after_first(*_: Any) -> None:
-        fetcher.__dict__["fetch"] = timed
+    def made_first() -> None:
         object.__setattr__(info, "__class__", kind)
         if not asked:
             _core.note(loader, "each_worker_reads", "all")
 
     object.__setattr__(info, "__class__", WorkerInfo)
-    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
+    _after_first_batch(fetcher, made_first)
+
+
+def _after_first_batch(fetcher: Any, then: Callable[[], object]) -> None:
+    timed = fetcher.__dict__["fetch"]
+
+    def made(*_: Any) -> None:
+        fetcher.__dict__["fetch"] = timed
+        then()
+
+    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, made)
 
 
 def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> None:
@@ -146,20 +135,13 @@ def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> Non
     from headrace.watch.random_state import start_of_worker
 
     first_batch = start_of_worker(session, loader, pass_number, info.id, info.dataset)
-    timed = fetcher.__dict__["fetch"]
-
-    def after_first(*_: Any) -> None:
-        fetcher.__dict__["fetch"] = timed
-        first_batch()
-
-    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
+    _after_first_batch(fetcher, first_batch)
 
 
 def _follow_queues(writer: _core.DeliveryWriter) -> None:
-    frame: FrameType | None = sys._getframe(1)
     # The worker's loop, which torch names differently in different versions.
-    while frame is not None and not {"index_queue", "data_queue"} <= set(frame.f_code.co_varnames):
-        frame = frame.f_back
+    wanted, frames = {"index_queue", "data_queue"}, callers(sys._getframe(1))
+    frame = next((each for each in frames if wanted <= set(each.f_code.co_varnames)), None)
     if frame is None:
         raise LookupError("no worker's loop on the stack")
     of_loop = _core.local_variables(frame)

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import CodeType
 
 from headrace import _core
@@ -119,9 +119,6 @@ class Looks:
             self.budget.begins(loop.name, step)
             self.budget.loops[loop.name]["function"] = stacks.caller_of(calls)
 
-    def _place_of(self, calls: Sequence[Call]) -> Place | None:
-        return stacks.place_of(calls, stacks.length_of_trunk(calls, self._trunk))
-
     def _in_gap(self, place: Place, seconds: float) -> None:
         self._gap[place] = self._gap.get(place, 0.0) + seconds
 
@@ -141,7 +138,7 @@ class Looks:
             return
         if self._before is not None:
             for calls, seconds in list(self._before.items()):
-                place = self._place_of(calls)
+                place = stacks.place_of(calls, self._trunk)
                 if place is not None:
                     budget.add("before", place, seconds, 0, 0)
             self._before = None
@@ -202,7 +199,7 @@ class Looks:
             if key in self._before or len(self._before) < _MOST_STACKS:
                 self._before[key] = self._before.get(key, 0.0) + seconds
             return
-        place = self._place_of(calls)
+        place = stacks.place_of(calls, self._trunk)
         if place is not None:
             self._in_gap(place, seconds)
 
@@ -220,7 +217,7 @@ class Looks:
             loop.leave_out(now)  # a long wait for the input
             return
         calls = stacks.calls_of(self._thread)
-        place = self._place_of(calls)
+        place = stacks.place_of(calls, self._trunk)
         if place is None:
             loop.leave_out(now)
             return
@@ -276,7 +273,7 @@ class Looks:
         calls = stacks.calls_of(self._thread)
         loop.trained |= stacks.trains(calls)
         if len(self._usual_places) < _MOST_PLACES:
-            place = self._place_of(calls)
+            place = stacks.place_of(calls, self._trunk)
             loop.seen_at = "" if place is None else place.function
 
     def _note_kind(self, loop: Loop) -> None:
@@ -285,16 +282,12 @@ class Looks:
             known["kind"] = loop.kind or known.get("kind", "")
             known["beside"] = self._is_beside(loop)
 
-    def end(self) -> None:
-        """The program ends: a step that it was left in, as by ``sys.exit``, is over."""
-        for loop in list(self._loops):
-            self._loop_is_over(loop, program_ends=True)
-
     def save_now(self, ends: bool = False) -> None:
         """On another thread than the one that looks. ends: the run is over."""
         try:
-            if ends:
-                self.end()
+            for loop in list(self._loops) if ends else ():
+                # A step that the program was left in, as by ``sys.exit``, is over.
+                self._loop_is_over(loop, program_ends=True)
             self.save()
         except RuntimeError:  # changed by the thread that looks; the next one writes it
             pass

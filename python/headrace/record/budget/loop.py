@@ -185,7 +185,7 @@ _MOST = 500
 class _Spent:
     """At one place: how long, how often, and at which training steps it began."""
 
-    __slots__ = ("first_step", "gaps", "last_step", "occasion", "seconds", "times")
+    __slots__ = ("seconds", "times", "first_step", "last_step", "gaps", "occasion")  # noqa: RUF023 - as saved
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -243,11 +243,7 @@ class Budget:
             {
                 "phase": phase,
                 **place._asdict(),
-                "seconds": spent.seconds,
-                "times": spent.times,
-                "first_step": spent.first_step,
-                "last_step": spent.last_step,
-                "gaps": spent.gaps,
+                **{name: getattr(spent, name) for name in _Spent.__slots__ if name != "occasion"},
             }
             for (phase, place), spent in list(self._places.items())
             if phase != "pause" or place.part or place.function not in usual

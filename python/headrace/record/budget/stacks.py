@@ -81,13 +81,12 @@ def calls_of(thread: int) -> list[Call]:
     return [Call(*call) for call in reversed(_core.calls_of_thread(thread))][:_DEPTH]
 
 
-def length_of_trunk(calls: Sequence[Call], trunk: set[CodeType]) -> int:
-    """How many of the outermost calls are of ``trunk``, which calls the loops."""
-    return next((index for index, call in enumerate(calls) if call.code not in trunk), len(calls))
+def place_of(calls: Sequence[Call], of_trunk: set[CodeType]) -> Place | None:
+    """The place that the outermost calls of ``of_trunk``, which calls the loops, have called.
 
-
-def place_of(calls: Sequence[Call], trunk: int) -> Place | None:
-    """The place that the first ``trunk`` calls have called. None: a loader begins or ends its epoch."""
+    None: a loader begins or ends its epoch.
+    """
+    trunk = next((index for index, call in enumerate(calls) if call.code not in of_trunk), len(calls))
     inner = calls[trunk:]
     if inner and inner[0].code.co_name in ("__next__", "__iter__"):
         return None
@@ -175,8 +174,5 @@ def _by_name(name: str) -> str:
 
 def _of_library(call: Call) -> str:
     name = call.code.co_name
-    return _NAMES.get(name) or ("weight_sync" if _by_name(name) == "weight_sync" else _by_file(call.file))
-
-
-def _by_file(file: str) -> str:
-    return next((part for folder, part in _FILES.items() if folder in file), "")
+    by_file = (part for folder, part in _FILES.items() if folder in call.file)
+    return _NAMES.get(name) or ("weight_sync" if _by_name(name) == "weight_sync" else next(by_file, ""))

@@ -50,7 +50,7 @@ def hook(library: ModuleType) -> None:
     if not hasattr(session, "_request") or not hasattr(answer, "_response_eof"):
         warn_once("requests of aiohttp are not counted: its ClientSession has changed")
         return
-    request, at_eof, close = session._request, answer._response_eof, answer.close
+    request = session._request
 
     async def _request(self: Any, method: str, str_or_url: Any, **kwargs: Any) -> Any:
         target = _target(str_or_url, kwargs.get("params"), kwargs.get("headers"))
@@ -72,17 +72,9 @@ def hook(library: ModuleType) -> None:
             _end(response)
         return response
 
-    def _response_eof(self: Any) -> None:
-        _end(self)
-        at_eof(self)
-
-    def _close(self: Any) -> None:
-        _end(self, is_whole=False)
-        close(self)
-
     session._request = _request
-    answer._response_eof = _response_eof
-    answer.close = _close
+    answer._response_eof = _core.HookedCall(answer._response_eof, _end)
+    answer.close = _core.HookedCall(answer.close, functools.partial(_end, is_whole=False))
 
 
 def _end(response: Any, is_whole: bool = True) -> None:
