@@ -20,7 +20,8 @@ namespace {
 bool keeps_workers_from_helping(const Case& facts) {
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   const bool simulated = facts.more.known() && segment != nullptr && !segment->in_sink && !facts.loader;
-  return simulated ? facts.more.lack_the_lock() : facts.lock.contended;
+  const bool lacks = facts.more.lack_the_lock() && (facts.more.with_both_s <= 0 || facts.lock.contended);
+  return simulated ? lacks : facts.lock.contended;
 }
 
 /// Advice for the costliest operator and the one that holds the lock longest: what gains more comes first.
