@@ -58,8 +58,8 @@ Every figure that a report contains, by the name that it has in JSON (`headrace 
 under `profile`) and in Python (`report.profile`, where a name that is a word of Python ends in `_`: `from_`).
 Times are seconds, shares are 0 to 1. What the machine or the loader cannot give is null (`None`), never 0.
 
-[verdicts.md](verdicts.md) says what a verdict makes of them, [reference.md](reference.md#the-json-of-a-report) how
-they may change.
+[verdicts.md](verdicts.md) says what a verdict makes of them;
+[reference.md](reference.md#the-json-of-a-report) says how they may change.
 The parts that several of them share are on [a page of their own](figures_parts.md).
 
 <!-- Written by `make figures` from the declarations in include/headrace/profile; do not edit. -->
