@@ -188,7 +188,8 @@ def test_a_step_that_waits_for_the_garbage_collector_says_so(tmp_path: Path) -> 
     part = of_part(report.budget, "other", "garbage collector")
     assert part.seconds == pytest.approx(3.0, abs=10 * 0.05)  # of ten pauses, to a look each
     assert report.diagnosis.cause == "pauses"
-    assert "in Python's garbage collector (gc.freeze() before the loop)" in report.diagnosis.summary
+    assert "in Python's garbage collector" in report.diagnosis.summary
+    assert "gc.freeze() after everything is set up" in report.advice[0].text
 
 
 def test_epochs_of_one_batch_are_cured_by_one_iterator() -> None:

@@ -501,9 +501,10 @@ def test_a_page_has_the_finding_the_picture_and_the_tables(tmp_path: Path) -> No
         assert f"<h2>{heading}</h2>" in out
     assert run(str(path), "--format", "html", "-o", str(tmp_path / "page.html"))[0] == 0
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == out
-    for wrong in (["--format", "html", "--table", "peak"], ["-o", "x.html"]):
-        status, _, err = run(str(path), *wrong)
-        assert (status, len(err.strip().splitlines())) == (2, 1)
+    status, _, err = run(str(path), "--format", "html", "--table", "peak")
+    assert (status, len(err.strip().splitlines())) == (2, 1)
+    assert run(str(path), "-o", str(tmp_path / "summary.txt"))[0] == 0
+    assert (tmp_path / "summary.txt").read_text(encoding="utf-8") == run(str(path))[1]
     empty = write(tmp_path / "b.pickle", {"segments": [], "device_traces": []})
     assert "no finding" in hr.MemorySnapshot.load(empty).to_html()
 

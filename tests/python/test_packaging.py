@@ -12,7 +12,13 @@ tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
 
 ROOT = Path(__file__).resolve().parents[2]
 #: conda-forge's names of what cmake/dependencies.cmake looks for.
-CONDA_NAMES = {"TBB": "tbb-devel", "SQLite3": "sqlite", "libisal": "isa-l", "PkgConfig": "pkg-config"}
+CONDA_NAMES = {
+    "Boost": "libboost-headers",
+    "PkgConfig": "pkg-config",
+    "SQLite3": "sqlite",
+    "TBB": "tbb-devel",
+    "libisal": "isa-l",
+}
 
 
 @pytest.fixture(scope="module")

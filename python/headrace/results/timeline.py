@@ -161,11 +161,9 @@ class _Fetched:
 
 def _session_of(loader: Any) -> _core.Session | None:
     """The session that a wrapped loader records into; the current one for a loader of `headrace run`."""
-    for attribute, handle in (("_headrace_record", "handle"), ("_headrace", "handle"), ("_record", "handle")):
-        try:
-            found = getattr(getattr(loader, attribute), handle)
-        except AttributeError:
-            continue
+    for attribute in ("_headrace_record", "_headrace", "_record"):
+        found = getattr(loader, attribute, None)
+        found = getattr(found, "handle", found)
         if isinstance(found, _core.LoaderHandle):
             return found.session
     return None

@@ -81,10 +81,10 @@ def trace(
     points = {"fp_point": fp_point, "bp_point": bp_point} if name == _STEP_TRACE else {}
     loaded = None if is_snapshot else _load(list(paths), rank)
     if name is None:
-        text = _summary(loaded, width) if loaded else _memory(paths[0], format_, width)
+        text = _memory(paths[0], format_, width) if loaded is None else _summary(loaded, width)
     else:
-        table = loaded.table(name, **points) if loaded else _snapshot(paths[0]).table(name)
-        if loaded and name in _OF_ONE_RANK and len(loaded) > 1:
+        table = _snapshot(paths[0]).table(name) if loaded is None else loaded.table(name, **points)
+        if loaded is not None and name in _OF_ONE_RANK and len(loaded) > 1:
             click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
         text = _in_format(table.describe() if describe else table, format_, width, on_terminal)
         if name == "advice" and format_ == "text" and not describe:
