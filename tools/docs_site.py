@@ -31,7 +31,7 @@ Every public name of the package, from its docstrings. In a Python session `help
 """
 #: In the order in which a user meets them. Of the modules, all that is public is shown.
 NAMES = [
-    *["wrap", "Report", "operator", "get_next", "session", "Session", "Queue"],
+    *["wrap", "load", "Report", "operator", "get_next", "session", "Session", "Queue"],
     *["tune", "Tuned", "ceiling", "compare", "Comparison"],
     *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster", "Fleet"],
     "MemorySnapshot",
