@@ -17,6 +17,7 @@ where Headrace is installed, and imports nothing else of it where none of the th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _UPDATE = "--headrace-update"
 _EVERY = "--headrace"
 _NO_LOOP = "no loop over a DataLoader or a wrapped loader was recorded; other loaders need hr.wrap(loader)"
-_LINES = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,16 +52,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Records the loaders of a marked test, and of every one with ``--headrace``."""
     marker = pyfuncitem.get_closest_marker("headrace")
-    if marker is None and not pyfuncitem.config.getoption(_EVERY):
+    is_off = os.environ.get("HEADRACE") == "0"
+    if is_off or (marker is None and not pyfuncitem.config.getoption(_EVERY)):
         yield
         return
+    from headrace.common.plain import plain
     from headrace.show.in_process import recorded_loops
 
     with recorded_loops() as reports:
         outcome: Any = yield
         found = reports()
-    lines = pyfuncitem.config.stash.setdefault(_LINES, [])
-    lines += [f"{pyfuncitem.nodeid}: {report.loader}: {report.diagnosis}" for report in found]
+    # Properties of a test reach the process that prints, also from pytest-xdist's.
+    lines = [f"{pyfuncitem.nodeid}: {plain(report.loader)}: {report.diagnosis}" for report in found]
+    pyfuncitem.user_properties += [("headrace", line) for line in lines]
     if marker is None or outcome.excinfo is not None:
         return
     update = pyfuncitem.config.getoption(_UPDATE)
@@ -77,7 +80,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if terminalreporter.config.getoption(_EVERY):
         terminalreporter.section("headrace")
-        for line in terminalreporter.config.stash.get(_LINES, [_NO_LOOP]):
+        tests = [test for tests in terminalreporter.stats.values() for test in tests]
+        ended = [test for test in tests if getattr(test, "when", "") == "call"]
+        lines = [line for test in ended for name, line in test.user_properties if name == "headrace"]
+        for line in lines or [_NO_LOOP]:
             terminalreporter.line(line)
 
 

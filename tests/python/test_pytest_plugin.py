@@ -123,9 +123,10 @@ def test_marked_tests_and_the_flag(tmp_path: Path) -> None:
     assert re.search(r"mine: waited \d\d\.\d% of the time, .* \(at most 20\.0% allowed\)", done.stdout)
     assert "no loop over a DataLoader or a wrapped loader was recorded" in done.stdout
     assert "its own failure" in done.stdout
-    flagged = run_pytest(tmp_path, "--headrace", "-k", "without_a_mark")
-    assert flagged.returncode == 0
-    assert re.search(r"test_it.py::test_without_a_mark: mine: .*INPUT-BOUND", flagged.stdout, re.IGNORECASE)
+    for beside in ([], ["-n", "1"]):
+        flagged = run_pytest(tmp_path, "--headrace", "-k", "without_a_mark", *beside)
+        assert flagged.returncode == 0
+        assert re.search(r"test_it.py::test_without_a_mark: mine: .*INPUT-BOUND", flagged.stdout, re.IGNORECASE)
 
 
 def test_data_loaders_of_a_marked_test_need_no_wrap(tmp_path: Path) -> None:
