@@ -496,6 +496,11 @@ void LoopRecorder::tell_size(std::uint64_t bytes) noexcept {
   if (record != nullptr) record->batch_bytes.store(std::max(record->batch_bytes.load(), bytes));
 }
 
+/// Apart, so that waits of loops that stand alone cost no instruction for it.
+[[gnu::noinline, gnu::cold]] static void note_enclosing(LoaderHandle& loader, int enclosing) {
+  loader.note("inside", std::to_string(enclosing));
+}
+
 // A step of an enclosing or interleaved loop does not compute while this one fetches its batch.
 void LoopRecorder::tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept {
   const auto& loops = context.running_loops();
@@ -503,7 +508,7 @@ void LoopRecorder::tell_others_waited(ThreadContext& context, std::int64_t wait_
   for (const auto& other : loops) {
     if (other == running_) continue;
     other->probe.exclude(wait_ns);
-    if (other->waits && waits_told_ns_ == 0) loader_->note("inside", std::to_string(other->loader));
+    if (other->waits && waits_told_ns_ == 0) note_enclosing(*loader_, other->loader);
   }
   waits_told_ns_ += wait_ns;
 }
