@@ -17,7 +17,6 @@ where Headrace is installed, and imports nothing else of it where none of the th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,13 +51,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Records the loaders of a marked test, and of every one with ``--headrace``."""
     marker = pyfuncitem.get_closest_marker("headrace")
-    is_off = os.environ.get("HEADRACE") == "0"
-    if is_off or (marker is None and not pyfuncitem.config.getoption(_EVERY)):
+    if marker is None and not pyfuncitem.config.getoption(_EVERY):
         yield
         return
     from headrace.common.plain import plain
+    from headrace.record.session import enabled
     from headrace.show.in_process import recorded_loops
 
+    if not enabled():
+        yield
+        return
     with recorded_loops() as reports:
         outcome: Any = yield
         found = reports()

@@ -60,7 +60,7 @@ def _all_below(base: type) -> list[type]:
 
 
 def _timed(iterator: Any, stage: Any, *_: Any) -> Any:
-    """What takes the place of an iterator that a stage made; None: it is not recorded."""
+    """The iterator that replaces one that a stage made; None: it is not recorded."""
     caller = _core.local_variables(sys._getframe(1)).get("self")
     if caller is stage:  # with another of its own methods
         return None

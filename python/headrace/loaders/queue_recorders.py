@@ -149,7 +149,7 @@ def is_end_mark(item: Any) -> bool:
 
 
 class TaskQueueRecorder:
-    """Of an ``asyncio.Queue``: tasks generate and put, one coroutine takes and trains."""
+    """Records an ``asyncio.Queue``: tasks generate and put, one coroutine takes and trains."""
 
     def __init__(self, queue: Any, name: str, session: _core.Session) -> None:
         """Records ``queue`` from now on, and gives it ``report()``."""
@@ -244,7 +244,10 @@ def _rebuild(bare: Any, state: Any, live_path: str, loader: int) -> Any:
 
 
 class _Recorder:
-    """Of one process. Only the owner's takes: where puts are not seen, the queue's size tells of them."""
+    """Records the puts and takes of one process; takes only of the owner's.
+
+    Where puts are not seen, the queue's size shows them.
+    """
 
     def __init__(self, live_path: str, loader: int, owned: QueueRecord | None, queue: Any) -> None:
         self.live_path = live_path

@@ -1,4 +1,4 @@
-"""What lies at a path: `load` reads it, `headrace report` prints it."""
+"""`load` reads whatever lies at a path, `headrace report` prints it."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _is_in(code: CodeType, functions: dict[str, set[str]]) -> bool:
 
 
 class _Waits:
-    """What the loops over an object wait for."""
+    """The waits of the loops over an object."""
 
     def __init__(self, loader: _core.LoaderHandle, obj: Any) -> None:
         self.loader = weakref.ref(loader)

@@ -141,7 +141,11 @@ def report(
 def _other(context: click.Context, path: str, command: click.Command, argument: str, what: str) -> None:
     """Runs the command for what lies at the path, with the options that were given."""
     instead = f"headrace {command.name} {shlex.quote(path)}"
-    given = {name: value for name, value in context.params.items() if name != "run" and _is_given(name)}
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if name != "run" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
     known = {one.name: one.type for one in command.params}
     for name, value in given.items():
         kind = known.get(name)
@@ -149,10 +153,6 @@ def _other(context: click.Context, path: str, command: click.Command, argument: 
             raise UsageError(f"{path} is {what}, which has no such option: {instead} --help")
     click.echo(f"headrace: {path} is {what}: {instead}", err=True)
     context.invoke(command, **given, **{argument: (path,) if argument == "paths" else path})
-
-
-def _is_given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _print_table(
