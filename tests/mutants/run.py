@@ -134,7 +134,9 @@ def passes(fault: Fault) -> bool:
 def misplaced() -> list[str]:
     """The faults that do not stand once where they are to be put."""
     texts = {fault: (ROOT / fault.file).read_text(encoding="utf-8") for fault in FAULTS}
-    return [f"{fault.file}: {fault.before!r}" for fault, text in texts.items() if text.count(fault.before) != 1]
+    return [
+        f"{fault.file}: {fault.before!r}" for fault, text in texts.items() if text.count(fault.before) != 1
+    ]
 
 
 def is_found(fault: Fault) -> bool:

@@ -288,7 +288,7 @@ class LoopRecorder {
   ThreadContext* follow_to(ThreadContext& context) noexcept;
   bool on_its_thread() const noexcept;
   void leave_thread() noexcept;
-  void tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept;
+  void tell_others_waited(std::int64_t wait_ns) noexcept;
 
   std::shared_ptr<LoaderHandle> loader_;
   std::shared_ptr<RunningLoop> running_;
@@ -304,8 +304,7 @@ class LoopRecorder {
   std::uint64_t contents_at_ = 0;  ///< batches of the loader before which none is looked into
   bool failed_ = false;            ///< ended by an exception, after which some iterators can go on
   std::int64_t wait_began_ns_ = 0;
-  std::int64_t waits_told_ns_ =
-      0;  ///< waits of this loop that the enclosing loops already left out of their steps
+  std::int64_t waits_told_ns_ = 0;  ///< waits of this loop that enclosing loops left out of their steps
 };
 
 }  // namespace headrace::profile

@@ -463,7 +463,7 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
   running_->waits = false;
   loader_->set_in_next({});
   const std::int64_t now = Clock::now_ns();
-  tell_others_waited(*context_, now - wait_began_ns_);
+  if (context_->running_loops().size() > 1) tell_others_waited(now - wait_began_ns_);
   if (charges != nullptr) {
     running_->probe.end_wait(now, delivered, failed, *charges);
   } else {
@@ -496,19 +496,13 @@ void LoopRecorder::tell_size(std::uint64_t bytes) noexcept {
   if (record != nullptr) record->batch_bytes.store(std::max(record->batch_bytes.load(), bytes));
 }
 
-/// Apart, so that waits of loops that stand alone cost no instruction for it.
-[[gnu::noinline, gnu::cold]] static void note_enclosing(LoaderHandle& loader, int enclosing) {
-  loader.note("inside", std::to_string(enclosing));
-}
-
-// A step of an enclosing or interleaved loop does not compute while this one fetches its batch.
-void LoopRecorder::tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept {
-  const auto& loops = context.running_loops();
-  if (loops.size() < 2) return;
-  for (const auto& other : loops) {
+// A step of an enclosing or interleaved loop does not compute while this one fetches its batch. Apart, so
+// that waits of loops that stand alone cost no instruction for it.
+[[gnu::noinline]] void LoopRecorder::tell_others_waited(std::int64_t wait_ns) noexcept {
+  for (const auto& other : context_->running_loops()) {
     if (other == running_) continue;
     other->probe.exclude(wait_ns);
-    if (other->waits && waits_told_ns_ == 0) note_enclosing(*loader_, other->loader);
+    if (other->waits && waits_told_ns_ == 0) loader_->note("inside", std::to_string(other->loader));
   }
   waits_told_ns_ += wait_ns;
 }
