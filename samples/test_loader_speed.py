@@ -20,7 +20,7 @@ def decode(item: int) -> int:
 
 def make_loader() -> Iterator[list[int]]:
     """In your project: the function that the training script calls."""
-    return hr.source(range(400)).map(decode, workers=4, name="decode").batch(4)
+    return hr.pipeline.source(range(400)).map(decode, workers=4, name="decode").batch(4)
 
 
 def train(loader: Iterator[list[int]]) -> None:

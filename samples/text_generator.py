@@ -74,7 +74,7 @@ def main() -> None:
         if options.text is None:
             make_text(text, options.lines)
         batches = (
-            hr.generator(partial(tokenised_lines, text), workers=options.workers, name="tokenise")
+            hr.pipeline.generator(partial(tokenised_lines, text), workers=options.workers, name="tokenise")
             .filter(len, name="not_empty")
             .shuffle(500, seed=0)
             .batch(options.batch, collate=padded)

@@ -125,7 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         files = make_images(options.folder or Path(temporary), options.images)
         batches = (
-            hr.source(files)
+            hr.pipeline.source(files)
             .shuffle(len(files), seed=0)  # another order in every epoch
             .map(decode, workers=options.workers)
             .batch(options.batch, drop_last=True, collate=to_tensors if with_torch else stack)

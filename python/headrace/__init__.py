@@ -24,7 +24,7 @@ from headrace.record.to_device import to_device
 from headrace.results.report import Report
 
 if TYPE_CHECKING:
-    from headrace import export
+    from headrace import export, pipeline
     from headrace.cluster import Cluster
     from headrace.cluster.fleet import Fleet
     from headrace.pipeline import Pipeline, generator, native_body, source
@@ -46,44 +46,26 @@ if TYPE_CHECKING:
     from headrace.transport import HostDevice, open_device
     from headrace.watch.tensors.watching import Watch, watch
 
+#: What the documentation teaches.
 __all__ = [
     "Cluster",
-    "Comparison",
-    "DeviceArray",
-    "DeviceError",
     "Error",
-    "Fleet",
-    "FormatError",
-    "HostDevice",
     "MemorySnapshot",
-    "Pipeline",
     "Queue",
     "Report",
-    "SegmentError",
-    "Session",
     "Table",
     "Trace",
-    "Tuned",
     "UsageError",
-    "Watch",
-    "WatchError",
     "__version__",
-    "annotate",
     "autopilot",
-    "ceiling",
-    "check_dump",
     "compare",
     "export",
-    "generator",
     "get_next",
     "load",
-    "native_body",
-    "open_device",
     "operator",
-    "params",
+    "pipeline",
     "runs",
     "session",
-    "source",
     "step",
     "timeline",
     "to_device",
@@ -92,6 +74,29 @@ __all__ = [
     "tune",
     "watch",
     "wrap",
+]
+#: What answers, errors and older programs have beside it.
+__all__ += [
+    "Comparison",
+    "DeviceArray",
+    "DeviceError",
+    "Fleet",
+    "FormatError",
+    "HostDevice",
+    "Pipeline",
+    "SegmentError",
+    "Session",
+    "Tuned",
+    "Watch",
+    "WatchError",
+    "annotate",
+    "ceiling",
+    "check_dump",
+    "generator",
+    "native_body",
+    "open_device",
+    "params",
+    "source",
 ]
 
 #: Names that most programs do not use are imported at their first use: half the time of `import headrace`.
@@ -126,6 +131,7 @@ _LATER = {
 _MODULES_LATER = {
     "export": "headrace.export",
     "job": "headrace.job",
+    "pipeline": "headrace.pipeline",
     "report": "headrace.report",
     "timeline": "headrace.results.timeline",
     "watch": "headrace.watch",  # it can be called

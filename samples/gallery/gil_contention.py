@@ -17,6 +17,6 @@ def tokenize(number):
 
 
 if __name__ == "__main__":
-    pipe = hr.source(range(6000)).map(tokenize, workers=2, executor=EXECUTOR).batch(16)
+    pipe = hr.pipeline.source(range(6000)).map(tokenize, workers=2, executor=EXECUTOR).batch(16)
     for _batch in hr.wrap(pipe, name="train"):
         time.sleep(0.005)  # the GPU trains

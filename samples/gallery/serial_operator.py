@@ -20,6 +20,6 @@ def parse(record):
 
 
 if __name__ == "__main__":
-    pipe = hr.generator(records, workers=READERS).map(parse, workers=2).batch(10)
+    pipe = hr.pipeline.generator(records, workers=READERS).map(parse, workers=2).batch(10)
     for _batch in hr.wrap(pipe, name="train"):
         time.sleep(0.010)  # the GPU trains

@@ -128,7 +128,7 @@ def to_device(batch: B, device: Any) -> B:
     batch: tensors, NumPy arrays, objects with a ``to`` method, and dicts, lists, tuples, named tuples and
     dataclasses of them, nested as they come; everything else stays as it is. device: what ``Tensor.to`` takes
     ("cuda", "cuda:1", a torch.device; "cpu" works everywhere, also without torch), or a `Device`
-    (``hr.HostDevice``, what ``hr.open_device`` gives).
+    (``hr.pipeline.HostDevice``, what ``hr.pipeline.open_device`` gives).
 
     Copies to a torch device are asked for as non-blocking: from page-locked memory (``pin_memory=True``) they
     go on while the host does, and the recorded service time is the host's part; from pageable memory the call

@@ -46,7 +46,7 @@ def images(paths: list[Path], decode_workers: int, seconds: float) -> hr.Pipelin
             yield path.read_bytes()
 
     return (
-        hr.generator(read, capacity=8)
+        hr.pipeline.generator(read, capacity=8)
         .map(decode, workers=decode_workers, capacity=8)
         .map(resize, capacity=2 * BATCH)
         .batch(BATCH, drop_last=True, collate=stack, name="batch")

@@ -106,7 +106,7 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
                std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
   advice.code =
       "import headrace as hr\n# batches: what the loop iterates over now\n"
-      "for batch in hr.source(batches).prefetch(2): ...";
+      "for batch in hr.pipeline.source(batches).prefetch(2): ...";
   advice.parameter = "prefetch";
   advice.from = 0;
   advice.to = 2;
