@@ -111,7 +111,7 @@ CsvHeader parse_header(std::string_view header, std::string_view file) {
 
 /// The fields of a column as values. Without a unit they are integers if all of them are and none is absent,
 /// numbers if all that are there are, else texts.
-std::variant<Integers, Numbers, Texts> values_of(Texts fields, CsvUnit unit) {
+std::variant<Integers, Numbers, Texts> values_of(const Texts& fields, CsvUnit unit) {
   bool any = false, any_absent = false, all_integers = true, all_numbers = true;
   Integers integers;
   Numbers numbers;
@@ -187,8 +187,10 @@ class CsvTable {
   Table take(bool with_rank) {
     Table table;
     if (with_rank) table.add("rank", std::move(ranks_));
-    for (auto& [header, fields] : columns_)
-      table.add(header.name, values_of(std::exchange(fields, {}), header.unit));
+    for (auto& [header, fields] : columns_) {
+      table.add(header.name, values_of(fields, header.unit));
+      fields = {};
+    }
     table.notes.assign(notes_.begin(), notes_.end());
     return table;
   }
