@@ -17,19 +17,13 @@ constexpr std::size_t kMaxCycles = 4096;
 constexpr std::size_t kComposedCycles = 512;
 /// Share of a cycle: what takes less is as good as constant.
 constexpr double kHardlyMatters = 0.01;
-/// Items per cycle: fewer take part in some cycles only.
-constexpr double kInEach = 0.8;
-/// Probes that find the lock taken by chance.
-constexpr double kLockSeen = 0.1;
 /// Share of its CPU time: even C code that releases the lock at once needs it for each call.
 constexpr double kMinHeld = 0.01;
-/// Code that holds it for so much computes in Python, and gives it up only when it is asked to.
-constexpr double kAlwaysHeld = 0.7;
 
 /// Locked share of CPU time for every user, if the lock's holder is unknown.
 double held_of_cpu(const profile::Profile& profile, const InterpreterLock& lock) {
   if (lock.lock_share < 0) return lock.contended ? 1 : 0;
-  if (lock.lock_share < kLockSeen && !lock.contended) return 0;
+  if (lock.lock_share < kHardly && !lock.contended) return 0;  // found taken by chance
   double cpu_s = profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.executor != profile::Executor::process) cpu_s += cpu_per_batch_s(op);
@@ -74,7 +68,7 @@ LockShares lock_shares(const profile::Profile& profile) {
   const double usual = held_of_cpu(profile, lock);
   const auto share = [](double held_s, std::optional<double> cpu_s) {
     const double held = ratio(held_s, cpu_s.value_or(0));
-    return held >= kAlwaysHeld ? 1 : std::max(kMinHeld, held);
+    return held >= kMostOf ? 1 : std::max(kMinHeld, held);
   };
   LockShares use;
   if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
@@ -125,7 +119,7 @@ std::vector<WorkSequence> CycleWorks::lanes(const std::vector<int>& operators, d
     const double items = op.items_per_batch > 0 ? op.items_per_batch : 1;
     const double per_cycle = items / cycles_per_batch;
     // 31.6 items a batch are 32 that take a little less time each.
-    const double whole = per_cycle > kInEach ? std::max(1.0, std::round(per_cycle)) : per_cycle;
+    const double whole = per_cycle > kNearlyAll ? std::max(1.0, std::round(per_cycle)) : per_cycle;
     Part part{RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at]), per_cycle,
               ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1), lock_.of_cpu[at],
               effects_.in_process[at]};
@@ -153,7 +147,7 @@ std::vector<WorkSequence> CycleWorks::lanes(const std::vector<int>& operators, d
 
 Work CycleWorks::in_cycle(const Part& part, std::size_t lane, std::size_t number) {
   std::size_t at = number;
-  if (part.per_cycle < kInEach) {
+  if (part.per_cycle < kNearlyAll) {
     const double before = std::floor(static_cast<double>(number) * part.per_cycle + 1e-9);
     const double after = std::floor(static_cast<double>(number + 1) * part.per_cycle + 1e-9);
     if (after <= before) return {};

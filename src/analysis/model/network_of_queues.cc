@@ -22,12 +22,10 @@ constexpr double kMaxTokens = 64;
 /// Share of the cores that threads of one process fill beside a training step that computes. They come to the next core
 /// only through the interpreter lock.
 constexpr double kFilledByThreads = 0.8;
-/// Share of an operator's time from which on its threads come to a core through the lock, too.
-constexpr double kWaitsForLock = 0.1;
 
 bool wait_for_lock(const profile::Profile& profile) {
   return std::any_of(profile.operators.begin(), profile.operators.end(), [](const auto& op) {
-    return ratio(op.lock_wait_s.value_or(0), op.busy_s) >= kWaitsForLock && op.demand_s > 0;
+    return ratio(op.lock_wait_s.value_or(0), op.busy_s) >= kHardly && op.demand_s > 0;
   });
 }
 

@@ -12,8 +12,6 @@ namespace {
 
 /// Source: docs/benchmarks.md, "CPU work beside CPU work".
 constexpr double kContention = 0.08;
-/// Below it, of a step: Python's other threads, and differences between clocks.
-constexpr double kMinShare = 0.1;
 
 }  // namespace
 
@@ -41,7 +39,7 @@ double pool_cpu_s(const profile::Profile& profile) {
     known_s += op.cpu_s ? cpu_per_batch_s(op) : std::max(0.0, op.demand_s) * op.workers;
   }
   const double cpu_s = *profile.host.process_cpu_cores * sink.step_s - known_s;
-  return cpu_s >= kMinShare * sink.step_s ? cpu_s : 0;
+  return cpu_s >= kHardly * sink.step_s ? cpu_s : 0;
 }
 
 double pool_share_of_process(const profile::Profile& profile) {

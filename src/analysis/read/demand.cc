@@ -24,10 +24,9 @@ double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
 }
 
 double all_cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
-  // Less is that of the thread that sends batches.
-  constexpr double kMinPool = 0.1;
   const double pool = ratio(op.pool_cpu_s.value_or(0), op.busy_s);
-  return cpu_per_batch_s(op) + (pool >= kMinPool ? std::max(0.0, op.demand_s) * op.workers * pool : 0);
+  // Less is that of the thread that sends batches.
+  return cpu_per_batch_s(op) + (pool >= kHardly ? std::max(0.0, op.demand_s) * op.workers * pool : 0);
 }
 
 double input_cpu_s(const profile::Profile& profile) noexcept {

@@ -88,7 +88,7 @@ bool computes(const profile::Profile& profile, const Loader& loader) {
     on_core_s += std::max(0.0, cpu_bound_share(op)) * op.busy_s;
     busy_s += op.busy_s;
   }
-  return on_core_s > kMostlyComputes * busy_s;
+  return on_core_s > kMostOf * busy_s;
 }
 
 }  // namespace headrace::analysis

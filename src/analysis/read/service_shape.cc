@@ -13,9 +13,8 @@ constexpr std::size_t kEnoughSamples = 40;
 constexpr std::size_t kShortSequence = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
 constexpr std::size_t kMaxSamples = 2048;
-/// Between usual and slow: above so many medians, and below this part of the slow items' mean.
+/// Between usual and slow: above so many medians, and below half of the slow items' mean.
 constexpr double kUsualMedians = 2;
-constexpr double kOfTailMean = 0.6;
 
 double cv_of(const std::vector<double>& values) {
   double sum = 0;
@@ -47,7 +46,7 @@ ServiceShape from_sequence(std::vector<double> walls) {
   shape.tail_busy_share = ratio(tail, sum);
   shape.tail_mean_s = ratio(tail, static_cast<double>(tail_items));
   const auto between = std::count_if(walls.begin(), walls.end(), [&](double wall) {
-    return wall > kUsualMedians * shape.median_s && wall < kOfTailMean * shape.tail_mean_s;
+    return wall > kUsualMedians * shape.median_s && wall < kMostOf * shape.tail_mean_s;
   });
   shape.between_share = ratio(static_cast<double>(between), static_cast<double>(walls.size()));
   return shape;

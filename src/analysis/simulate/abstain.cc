@@ -15,15 +15,11 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kFull = 0.9;
-
-/// Share of an operator's time in waits for what others may share (storage, a lock, a peer that answers), from which on
-/// another number of readers may change how long they take.
-constexpr double kShared = 0.3;
-
+/// Waits for what others may share (storage, a lock, a peer that answers): another number of readers may change how long
+/// they take.
 bool waits_for_shared(const profile::OperatorProfile& op) {
   const double shares = ratio(op.storage_wait_s.value_or(0), op.busy_s) + peer_share(op) + lock_share(op);
-  return shares >= kShared || reads_remotely(op);
+  return shares >= kMostOf || reads_remotely(op);
 }
 
 /// All operators in a loader's workers move with their number.
@@ -57,7 +53,7 @@ std::string not_reproduced(const profile::Profile& profile, double measured_over
 }
 
 std::string filled_by_pools(double cpu_share, double pool_share) {
-  if (cpu_share < kFull || pool_share < kMuchInPools) return "";
+  if (cpu_share < CpuThresholds{}.spent || pool_share < kMostOf) return "";
   return "threads of a library fill the cores; what a change beside them would gain is not known";
 }
 

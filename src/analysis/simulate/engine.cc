@@ -13,8 +13,6 @@ namespace {
 /// Each is an event of every step, and a step has time for all of its work beside so many.
 constexpr double kMaxInPool = 16;
 
-/// Work that is nearly all of one kind is done at once.
-constexpr double kMixed = 0.1;
 /// Everything takes some time, so that one thing is never called from within another.
 constexpr double kMin_s = 1e-7;
 
@@ -103,7 +101,7 @@ int Engine::advance() {
 void Task::set(const Work& work, int turns) noexcept {
   const double largest_s = std::max({work.off_s, work.cpu_s, work.locked_s});
   // However little the part under the lock is, the thread must get the lock for it.
-  const bool mixed = work.total_s() - largest_s > kMixed * work.total_s() ||
+  const bool mixed = work.total_s() - largest_s > kHardly * work.total_s() ||
                      (work.locked_s > 0 && work.locked_s < work.total_s());
   turns_ = mixed ? std::max(1, turns) : 1;
   turn_ = work * (1.0 / turns_);

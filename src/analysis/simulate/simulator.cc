@@ -18,8 +18,10 @@
 namespace headrace::analysis {
 namespace {
 
-/// A simulated step that is so much off is one of another pipeline.
-constexpr double kReproduced = 0.1;
+/// A simulated step that is so much off is one of another pipeline: the model misses by so much where CPU work fits the
+/// cores. Estimates beside it miss by it, too, or by the larger error where it does not fit.
+constexpr double kModelError = 0.1;
+constexpr double kErrorBesideOthers = 0.15;
 /// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as
 /// many.
 constexpr double kNineInTen = 2.33;
@@ -33,14 +35,13 @@ constexpr const char* kHandsOverOften =
 /// The largest wait of the training loop, were it to run like that.
 std::string limit_of(const Network& network, const SimulatedRun& run) {
   constexpr GateThresholds kHealthy;
-  constexpr double kNeverRests = 0.85;
   if (run.wait_share - run.serve_share < kHealthy.starved_share)
     return run.serve_share >= kHealthy.served_share && !network.serves.empty() ? network.serves : "sink";
   if (std::max(run.cpu_share, run.lock_share) >= CpuThresholds{}.spent) return "cpu";
   if (run.load_share >= 0.5 * run.wait_share) return network.slowest_in_sink;
   const auto busiest = std::max_element(run.busy.begin(), run.busy.end());
   if (busiest == run.busy.end()) return "sink";
-  const bool serves = *busiest < kNeverRests && run.serve_share >= 0.5 * run.wait_share;
+  const bool serves = *busiest < kNearlyAll && run.serve_share >= 0.5 * run.wait_share;
   if (serves && !network.serves.empty()) return network.serves;
   return network.stages[static_cast<std::size_t>(busiest - run.busy.begin())].name;
 }
@@ -87,7 +88,7 @@ void set_turns(const Fit& fit, Network& network) {
 /// reproduced only with order, they keep it.
 Fit fit_of(const profile::Profile& profile) {
   Fit as_ready = fit_when(profile, false);
-  if (as_ready.order_known || as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
+  if (as_ready.order_known || as_ready.measured_over_simulated < 1 + kModelError) return as_ready;
   Fit ordered = fit_when(profile, true);
   const bool better =
       ordered.measured_over_simulated > 0 && std::abs(std::log(ordered.measured_over_simulated)) <
@@ -123,8 +124,6 @@ bool free_threaded(const std::vector<Change>& changes) {
   });
 }
 
-/// Share of an operator's time, from which on its threads share cores and the interpreter lock with others.
-constexpr double kShares = 0.1;
 /// Share of its time from which on an operator computes.
 constexpr double kOperatorComputes = 0.3;
 
@@ -132,7 +131,7 @@ constexpr double kOperatorComputes = 0.3;
 /// simulated: of the change that a simulation finds, half was measured (docs/benchmarks.md).
 bool shares_lock(const profile::Profile& profile, const profile::OperatorProfile& op) {
   const double waits_s = op.lock_wait_s.value_or(0) + op.run_queue_wait_s.value_or(0);
-  return profile.host.gil_share && waits_s >= kShares * op.busy_s && cpu_bound_share(op) >= kOperatorComputes;
+  return profile.host.gil_share && waits_s >= kHardly * op.busy_s && cpu_bound_share(op) >= kOperatorComputes;
 }
 
 /// The operator whose number of threads changes, of several one that shares the lock; null: none.
@@ -197,7 +196,7 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
     return change.kind == Change::Kind::kWorkers;
   });
   if (changed == changes.end()) return "";
-  if (loader->workers == 0 && pool_share_of_loop(profile) >= kMuchInPools)
+  if (loader->workers == 0 && pool_share_of_loop(profile) >= kMostOf)
     return "a library computes in threads of its own; how many each worker would have is not known";
   constexpr double kMinCores = 0.25;
   const double pool_share = pool_share_of_workers(profile);
@@ -205,11 +204,6 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
   const double times = std::max(1.0, ratio(changed->to, std::max(1, loader->workers)));
   return filled_by_pools(cpu_share * times, pool_share);
 }
-
-/// The model misses by so much where CPU work fits the cores, and where it does not. Estimates beside it miss by one of
-/// these, too.
-constexpr double kModelError = 0.1;
-constexpr double kErrorBesideOthers = 0.15;
 
 /// The model's own error beside what it shows on the run as it was recorded. Sources of error are independent: their
 /// squares add up.

@@ -21,12 +21,10 @@ namespace {
 constexpr int kWorkersWithoutDoubt = 16;
 /// A buffer is made this many times as long at most.
 constexpr int kLongestBuffer = 32;
-/// Share of the cores used by this run and others above which none is left.
-constexpr double kCoresTaken = 0.9;
 
 /// This run and its neighbours leave no core.
 bool cores_taken(const profile::Host& host) {
-  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= kCoresTaken;
+  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= CpuThresholds{}.spent;
 }
 
 /// A queue whose length the user can change: in a framework's loader those that a parameter sets.
@@ -148,7 +146,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   // Processes that compute all the time share the cores; beyond them they only take memory.
   const int cores = profile.host.cores;
-  const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostlyComputes;
+  const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostOf;
   if (loader && cores > 0 && needs_cores) most = std::min(most, cores);
   if (most <= now) return rows;
   const auto with = [&](int to) { return std::vector<Change>{{Change::Kind::kWorkers, index, to, 1}}; };

@@ -24,14 +24,9 @@ struct BatchWindows {
   std::optional<bool> stands_still;
 };
 
-/// The waits of windows are at least that share of all waiting, and of the time.
-constexpr double kOfWaits = 0.9;
-constexpr double kOfTime = 0.1;
 /// Two batches in turn are two workers; fewer windows show no period.
 constexpr std::size_t kSmallest = 3;
 constexpr std::size_t kFewest = 4;
-/// Gaps between two waits that are exactly one window; the last one of an epoch may be shorter.
-constexpr double kEvenGaps = 0.8;
 /// Change of the wait per second that the loop took longer for the window before. Workers that go on meanwhile: -1.
 constexpr double kGoesOn = -0.5;
 constexpr double kMaxSlopeError = 0.25;
@@ -47,10 +42,10 @@ std::vector<std::size_t> long_waits(const std::vector<profile::StepSample>& step
     all_s += step.wait_s;
     time_s += step.wait_s + step.compute_s;
   }
-  if (all_s <= 0 || all_s < kOfTime * time_s) return {};
+  if (all_s <= 0 || all_s < kHardly * time_s) return {};
   double sum_s = 0;
   std::size_t count = 0;
-  while (count < order.size() && sum_s < kOfWaits * all_s) sum_s += steps[order[count++]].wait_s;
+  while (count < order.size() && sum_s < kNearlyAll * all_s) sum_s += steps[order[count++]].wait_s;
   // One that is half as long as these is one of them.
   const double shortest_s = 0.5 * steps[order[count - 1]].wait_s;
   while (count < order.size() && steps[order[count]].wait_s > shortest_s) ++count;
@@ -59,12 +54,12 @@ std::vector<std::size_t> long_waits(const std::vector<profile::StepSample>& step
   return order;
 }
 
-/// The gap that nearly all have; 0: they differ.
+/// The gap that nearly all have (the last one of an epoch may be shorter); 0: they differ.
 std::size_t usual_gap(const std::vector<std::size_t>& places) {
   std::map<std::size_t, std::size_t> counts;
   for (std::size_t i = 1; i < places.size(); ++i) ++counts[places[i] - places[i - 1]];
   for (const auto& [gap, count] : counts) {
-    if (static_cast<double>(count) >= kEvenGaps * static_cast<double>(places.size() - 1)) return gap;
+    if (static_cast<double>(count) >= kNearlyAll * static_cast<double>(places.size() - 1)) return gap;
   }
   return 0;
 }

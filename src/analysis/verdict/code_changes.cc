@@ -18,7 +18,6 @@ constexpr std::string_view kHowToCompare = "; record both and compare";
 constexpr double kRow_s = 50e-6;
 /// In smaller batches the calls are not what a step takes.
 constexpr double kFewestRows = 32;
-constexpr double kRowComputes = 0.8;
 
 /// A change of the program, and the share of the operator's time that is left after it.
 struct CodeChange {
@@ -32,7 +31,7 @@ std::optional<CodeChange> rows_at_once(const Case& facts) {
   if (!facts.loader || facts.loader->rows_advice.empty()) return std::nullopt;
   const double items = op.items ? static_cast<double>(*op.items) : 0;
   if (op.items_per_batch < kFewestRows || items <= 0 || op.busy_s > kRow_s * items) return std::nullopt;
-  if (cpu_bound_share(op) < kRowComputes || op.kind == profile::OperatorKind::map) return std::nullopt;
+  if (cpu_bound_share(op) < kMostOf || op.kind == profile::OperatorKind::map) return std::nullopt;
   return CodeChange{"take the rows of a batch at once: each is a call of Python (" +
                     duration(op.busy_s / items) + ") and is collated by itself; " +
                     facts.loader->rows_advice};

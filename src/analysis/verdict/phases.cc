@@ -14,9 +14,6 @@ namespace {
 
 /// A tenth of a run's steps at most: long windows of a long run are phases as they are.
 constexpr std::size_t kMaxPhases = 64;
-/// Share of the run below which its calm phases are too short. Two operators of one speed whose items vary look
-/// intermittent without this.
-constexpr double kMinCalmShare = 0.25;
 
 struct Mean {
   double sum = 0;
@@ -194,7 +191,7 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.calm_step_s = calm.duration_s() / calm.steps;
   if (!returns) found.calm_from_s = calm_from_s;
   const bool calm_is_calm =
-      calm.starved_share() < GateThresholds{}.starved_share && 1 - found.bound_time_share >= kMinCalmShare;
+      calm.starved_share() < GateThresholds{}.starved_share && 1 - found.bound_time_share >= kHardly;
   // In calm phases the operator is quicker, not merely behind a full buffer.
   const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&

@@ -37,7 +37,7 @@ std::vector<int> values_of(const profile::Profile& profile, const Parameter& par
   switch (parameter.kind) {
     case Change::Kind::kWorkers: {
       const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(parameter.index)];
-      const bool computes = cpu_bound_share(op) > kMostlyComputes && profile.host.cores > 0;
+      const bool computes = cpu_bound_share(op) > kMostOf && profile.host.cores > 0;
       const double most = computes ? std::min(kMaxAdvisedWorkers, profile.host.cores) : kMaxAdvisedWorkers;
       for (double more : {1, 2, 3, 4, 6, 8}) add(now + more, most);
       break;

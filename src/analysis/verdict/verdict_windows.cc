@@ -8,8 +8,6 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kMax = 32;
-/// Share of the run below which a window is not worth a line, except where operators limit in turn.
-constexpr double kBrief = 0.1;
 
 /// No window shows how busy an operator was that was neither timed nor sampled: it may lead where others
 /// seem to. One that fills no queue runs inside the operator that takes from it.
@@ -71,7 +69,8 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
   std::erase_if(windows, [&](const VerdictWindow& window) {
     const bool same =
         window.kind == whole.kind && (window.op == whole.op || window.kind == VerdictKind::not_input_bound);
-    const bool brief = !in_turn && window.end_s - window.start_s < kBrief * total_s;
+    // Not worth a line, except where operators limit in turn.
+    const bool brief = !in_turn && window.end_s - window.start_s < kHardly * total_s;
     return (!in_turn && same) || brief;
   });
   if (windows.size() > kMax) {

@@ -42,8 +42,7 @@ inline bool is_throttled(const profile::Host& host, const CpuThresholds& thresho
 
 /// Others use so much that a run with more work to do finds fewer cores than it sees.
 inline bool has_neighbours(const profile::Host& host) noexcept {
-  constexpr double kNoticeable = 0.1;
-  return disturbance(host) >= kDisturbed || host.foreign_cpu_share.value_or(0) >= kNoticeable;
+  return disturbance(host) >= kDisturbed || host.foreign_cpu_share.value_or(0) >= kHardly;
 }
 
 /// How many times longer a piece of work takes in CPU time while a share of the *other* cores is busy than on
@@ -63,9 +62,6 @@ double pool_work_s(const profile::Profile& profile);
 /// CPU time is not known counts with all its time. 0 where that leaves less than a tenth of a step (Python's other
 /// threads, the differences between clocks).
 double pool_cpu_s(const profile::Profile& profile);
-
-/// Share of CPU time from which on such threads matter: whose work that is, and what a change would gain, is not known.
-inline constexpr double kMuchInPools = 0.25;
 
 /// `pool_cpu_s` / the CPU time of the process, 0 to 1.
 double pool_share_of_process(const profile::Profile& profile);

@@ -61,7 +61,4 @@ double cpu_bound_share(const profile::OperatorProfile& op) noexcept;
 /// Runnable without a core / busy; 0 where it is not known.
 double core_wait_share(const profile::OperatorProfile& op) noexcept;
 
-/// `cpu_bound_share` above which more workers need more cores, and are not advised beyond them.
-inline constexpr double kMostlyComputes = 0.7;
-
 }  // namespace headrace::analysis

@@ -12,6 +12,10 @@ namespace headrace::analysis {
 
 /// A part is the reason for a whole, a wait or a gain, from this share of it on.
 inline constexpr double kMostOf = 0.5;
+/// From this share on a part is nearly all of a whole, and below that one it does not matter: equal runs differ by as
+/// much. No stored case needs another value in the places that use these.
+inline constexpr double kNearlyAll = 0.9;
+inline constexpr double kHardly = 0.1;
 
 /// Does the input cost the loop anything?
 struct GateThresholds {
@@ -39,7 +43,7 @@ struct LockThresholds {
   double busy_threads = 1.2;  ///< mean number, the loop included; one thread alone has nothing to wait for
   /// Share of the probes that found the lock taken. One spinning thread holds it at nearly every probe; C
   /// code that releases the lock holds it at next to none.
-  double taken_share = 0.7;
+  double taken_share = kMostOf;
   double off_cpu_share = 0.3;   ///< of the busy time of computing threads: neither running nor runnable
   double computes_share = 0.2;  ///< of its busy time on a core; an operator below it sleeps or reads
   // These alone decide if the waits of threads were recorded.
@@ -64,21 +68,21 @@ struct RateThresholds {
 struct PhaseThresholds {
   // Two operators in turn.
   double fewest_phases = 4;
-  double drift = 3;       ///< variance between phases / variance by chance, of one of them
-  double against = 0.35;  ///< correlation of the two demands, negative
-  double noise = 0.01;    ///< variance between phases that every run has: (10 %)^2
+  double drift = 3;          ///< variance between phases / variance by chance, of one of them
+  double against = kMostOf;  ///< correlation of the two demands, negative
+  double noise = 0.01;       ///< variance between phases that every run has: (10 %)^2
   // Bound in some phases only.
   double slower = 1.4;  ///< demand in the phases that wait / demand in the calm ones
   /// Busy share in calm phases; above it the operator only hides behind a full buffer. The corpus has such a
   /// run (prefilled_501).
-  double calm_busy_share = 0.85;
+  double calm_busy_share = kNearlyAll;
 };
 
 /// Are there rare items of another kind? Of an exponential distribution, 18 % of the items are between usual
 /// and slow, and 14 % of the time is in slow ones: that is no such tail.
 struct TailThresholds {
-  double most_items = 0.15;    ///< share of the items
-  double most_between = 0.08;  ///< share of the items that are neither usual nor slow
+  double most_items = 0.15;       ///< share of the items
+  double most_between = kHardly;  ///< share of the items that are neither usual nor slow
   double waits = 0.8;  ///< for a core or the interpreter lock / what the slow items take more than usual ones
 };
 
@@ -91,17 +95,17 @@ struct WorkerThresholds {
 
 /// Are the cores, or the quota, spent?
 struct CpuThresholds {
-  double spent = 0.9;            ///< of the cores, by this run and what others take from it
-  double throttled_share = 0.1;  ///< stopped by the quota
+  double spent = kNearlyAll;         ///< of the cores, by this run and what others take from it
+  double throttled_share = kHardly;  ///< stopped by the quota
 };
 
 /// Does the operator wait for a remote service, and would the service serve more readers?
 struct RemoteThresholds {
   /// Share of requests refused because of load, failed in the service, or without a whole answer. One in a hundred
   /// costs little.
-  double refused_share = 0.05;
+  double refused_share = kHardly;
   /// Share of busy time in refused attempts and pauses after them.
-  double lost_share = 0.1;
+  double lost_share = kHardly;
   /// Exponent with which times grow with the requests in flight, and seconds by which an answer is shorter for each
   /// second that its reader came later. 0 for latency (measured: 0.0 to 0.1), 1 for a full link or a busy service; the
   /// few different loads of a short run show less of it (measured: from 0.45).
@@ -132,7 +136,7 @@ struct PinnedThresholds {
 
 /// Is memory short?
 struct MemoryThresholds {
-  double pressure_share = 0.1;  ///< of the time, some task waited for memory; 0.00 where it suffices
+  double pressure_share = kHardly;  ///< of the time, some task waited for memory; 0.00 where it suffices
 };
 
 /// Do some workers of a stream have less data than others?
@@ -161,10 +165,10 @@ struct StallThresholds {
 /// Does the loop stop now and then for work of its own?
 struct PauseThresholds {
   double times_as_long = 5;   ///< compute / the usual one
-  double of_time = 0.1;       ///< of the time, in such steps; below it nothing is said
+  double of_time = kHardly;   ///< of the time, in such steps; below it nothing is said
   double most_steps = 0.125;  ///< of the steps; more are no exceptions
   double fewest = 3;          ///< such steps that show a period
-  double uneven = 0.1;        ///< a gap between two of them may differ by that part from the usual one
+  double uneven = kHardly;    ///< a gap between two of them may differ by that part from the usual one
 };
 
 struct Thresholds {

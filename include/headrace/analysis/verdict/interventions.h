@@ -46,13 +46,12 @@ struct MoreWorkers {
   }
 
  private:
-  static constexpr double kHelps = 0.1;       ///< the same, as the machine is: then workers are what to add
   static constexpr double kLittle = 1.0 / 3;  ///< of what is gained with what they lack
 
   bool lack(double with_s) const noexcept {
     const double gain_s = unchanged_s - with_s;
     const double as_is_gain_s = unchanged_s - as_is_s;
-    return known() && is_gain(unchanged_s, with_s) && as_is_gain_s < kHelps * unchanged_s &&
+    return known() && is_gain(unchanged_s, with_s) && as_is_gain_s < kHardly * unchanged_s &&
            as_is_gain_s < kLittle * gain_s;
   }
 };

@@ -223,7 +223,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (facts.more.lack_cores())
     add_more_workers(facts, "with more cores", facts.more.with_cores_s, finding.evidence);
   const double pool_share = pool_share_of_process(facts.profile);
-  if (!by_neighbours && pool_share >= kMuchInPools) {
+  if (!by_neighbours && pool_share >= kMostOf) {
     finding.certainty = kEstimated;
     finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
                              " of the process's CPU time, and which operator starts them is not recorded";

@@ -14,9 +14,6 @@ namespace {
 
 // --- slow_worker ---
 
-/// Standard deviation / mean of a worker's items, at least: short runs of even items show less than there is.
-constexpr double kMinSpread = 0.1;
-
 struct Slow {
   const profile::WorkerProfile* worker = nullptr;
   std::size_t siblings = 0;
@@ -29,7 +26,8 @@ double own_cv(const profile::WorkerProfile& worker) {
   profile::OperatorProfile alone;
   alone.service = worker.service;
   alone.per_worker.push_back(worker);
-  return std::max(kMinSpread, shape_of(alone).cv);
+  // Short runs of even items show less than there is.
+  return std::max(kHardly, shape_of(alone).cv);
 }
 
 std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& workers,
@@ -188,7 +186,7 @@ std::optional<Finding> judge_memory_pressure(const Case& facts) {
     return std::nullopt;
   // A body that always computes does not wait for memory.
   const double computes = std::max(0.0, cpu_bound_share(facts.op()));
-  if (computes >= kMostlyComputes && host.swapped_in_bytes.value_or(0) <= 0) return std::nullopt;
+  if (computes >= kMostOf && host.swapped_in_bytes.value_or(0) <= 0) return std::nullopt;
   Finding finding;
   finding.headline = "memory is short";
   std::string says = "tasks waited for memory " + percent(*host.memory_pressure_share) + " of the time";

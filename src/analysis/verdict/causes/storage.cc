@@ -178,7 +178,7 @@ std::string place_of(const profile::OperatorProfile& op) {
 
 std::string why(const Reads& reads, const std::string& place) {
   const std::string from = place.empty() ? "" : " on " + place;
-  if (reads.faults * kFault_s >= 0.1 * reads.busy_s && reads.faults > reads.calls)
+  if (reads.faults * kFault_s >= kHardly * reads.busy_s && reads.faults > reads.calls)
     return "memory-mapped files that are not in memory (" + counted(reads.faults, "page fault") +
            " read from storage)" + from;
   const double size = ratio(reads.bytes, reads.calls);
