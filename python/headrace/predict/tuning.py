@@ -183,15 +183,24 @@ def tune(
         raise UsageError(f"budget_s is a number above 0, not {budget_s!r}")
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
-    began = _core.now_s()
     with OwnedFolder("headrace-tuning-") as folder:
         trials = _Trials(make_loader, step, steps, folder.path)
-        try:
-            outcome = Search(trials, budget_s, trials.tunable).run()
-        except BudgetError as error:
-            fit = error.steps_within(budget_s, steps)
-            fewer = f", or steps={fit}" if fit is not None else ""
-            raise Error(f"{error}: budget_s={math.ceil(error.needs_s)}{fewer}") from None
+        return tuned(Search(trials, budget_s, trials.tunable), budget_s, steps, "budget_s={}", "steps={}")
+
+
+def tuned(search: Search, budget_s: float, steps: int, budget: str, fewer: str) -> Tuned:
+    """The result of a search whose trials have so many steps.
+
+    budget, fewer: how its user sets a larger budget in seconds, and fewer steps. Raises Error with these if
+    there is no time for a second trial, and what `Search.run` raises.
+    """
+    began = _core.now_s()
+    try:
+        outcome = search.run()
+    except BudgetError as error:
+        fit = error.steps_within(budget_s, steps)
+        enough = [budget.format(math.ceil(error.needs_s)), *([] if fit is None else [fewer.format(fit)])]
+        raise Error(f"{error}: {', or '.join(enough)}") from None
     return Tuned(outcome, _core.now_s() - began)
 
 
