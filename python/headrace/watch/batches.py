@@ -17,9 +17,8 @@ from headrace.watch import field_rules, sample_rules  # noqa: F401 - they are in
 from headrace.watch.datasets import Order, file_of, plain_index, weakly
 from headrace.watch.fields import fields_of
 from headrace.watch.findings import JUDGED_EVERY_S, findings_of
-from headrace.watch.rows import Field, Row
+from headrace.watch.rows import Epoch, Field, LoopSamples, Row
 from headrace.watch.rules import RULES, Hit, Rule, rules_for
-from headrace.watch.samples import Epoch, LoopSamples
 from headrace.watch.steps import LoopSteps
 
 #: Share of the time that statistics and judging take at most ...

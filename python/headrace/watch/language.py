@@ -6,7 +6,6 @@ program's runs. Which ones depends on the number of the batch alone, so the rank
 
 from __future__ import annotations
 
-import atexit
 import os
 import random
 import re
@@ -211,8 +210,6 @@ os.register_at_fork(after_in_child=_languages.__init__)  # type: ignore[misc]
 
 def look_into(handle: _core.LoaderHandle) -> None:
     """The batches of ``handle``'s loops are looked into, now and then."""
-    if _languages.save not in process_files.before_reading:
-        process_files.before_reading.append(_languages.save)
-        atexit.register(_languages.save)
-        _core.look_into_batches(_languages.took)
+    process_files.before_reading(_languages.save)
+    _core.look_into_batches(_languages.took)
     _languages.add(handle)
