@@ -81,9 +81,8 @@ class Tuned(HasPage):
     @property
     def trials(self) -> Table:
         """A row for each measurement, in their order: what was changed, predicted and measured."""
-        names = ["trial", "parameter", "settings", "predicted_step_s", "low_s", "high_s", "measured_step_s"]
-        notes = [*self._outcome.failures, f"ended: {self.reason}"]
-        return Table.of_rows([*names, "error_s"], self._rows(), notes)
+        rows = self._rows()
+        return Table.of_rows(list(rows[0]), rows, [*self._outcome.failures, f"ended: {self.reason}"])
 
     def _rows(self) -> list[dict[str, Any]]:
         return [

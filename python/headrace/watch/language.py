@@ -63,7 +63,7 @@ class _Loader:
     def look(self, batch: Any) -> bool:
         """Whether there are tokens in it."""
         self._tries += 1
-        found = tokens_of(batch) if self.batches or self._tries <= _MAX_TRIES else None
+        found = tokens_of(fields_of(batch)) if self.batches or self._tries <= _MAX_TRIES else None
         if found is None:
             return False
         tokens = sum(found.lengths)
@@ -93,12 +93,13 @@ class _Loader:
         }
 
 
-def tokens_of(batch: Any) -> Batch | None:
+def tokens_of(found: list[tuple[str, Any]]) -> Batch | None:
     """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory.
 
-    Fields are known by name. Of numbers alone nothing is concluded: counts, classes and edges look alike.
+    found: of `fields_of`. Fields are known by name. Of numbers alone nothing is concluded: counts, classes
+    and edges look alike.
     """
-    fields = {_key(where): (where, value) for where, value in fields_of(batch)}
+    fields = {_key(where): (where, value) for where, value in found}
     arrays = {name: array for name, (_, value) in fields.items() if (array := _numbers(value)) is not None}
     for name in (*_TOKENIZERS, *_OTHERS):
         ids = arrays.get(name)

@@ -14,7 +14,7 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.watch import language
 from headrace.watch.datasets import base_of, remove_when_gone
-from headrace.watch.fields import Array, array_of, fields_of
+from headrace.watch.fields import Array, array_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64"))
@@ -106,7 +106,7 @@ class Row:
 
     def __init__(
         self,
-        batch: Any,
+        fields: list[tuple[str, Any]],
         step: int,
         worker: int,
         indices: list[Any] | None,
@@ -114,9 +114,9 @@ class Row:
         *,
         hashed: bool,
     ) -> None:
-        """hashed: keep a hash of each sample."""
+        """fields: of `fields.fields_of`. hashed: keep a hash of each sample."""
         self.step, self.worker, self._file_of = step, worker, file_of
-        arrays = _arrays_in(batch)
+        arrays = _arrays_in(fields)
         self.size = rows = len(indices) if indices else (arrays[0][1].shape[0] if arrays else 0)
         first = next((at for at, (_, one) in enumerate(arrays) if one.shape[0] == rows), -1)
         #: Rows are the batch's samples, or something else: the nodes of graphs, time in front.
@@ -128,7 +128,7 @@ class Row:
         self.indices = indices if first >= 0 else None
         self.hashes = self.fields[first].hashes if first >= 0 else []
         #: Rows and lengths of token ids; None: the batch holds no language data, or lies on a device.
-        self.tokens = language.tokens_of(batch)
+        self.tokens = language.tokens_of(fields)
 
     def sample(self, row: int) -> str:
         """ "row 14: dataset index 137 (img_0137.png), read by worker 2"; what is not known is left out."""
@@ -145,9 +145,9 @@ class Row:
         return [known[row] for row in rows if row < len(known) and isinstance(known[row], int)]
 
 
-def _arrays_in(batch: Any) -> list[tuple[str, Array]]:
+def _arrays_in(fields: list[tuple[str, Any]]) -> list[tuple[str, Array]]:
     found = []
-    for where, value in fields_of(batch):
+    for where, value in fields:
         try:
             array = array_of(value)
         except Exception as error:  # of an array class that is not as it seems
