@@ -97,9 +97,9 @@ class CachedBatches:
 
 
 def size_of(batch: Any) -> tuple[int, bool]:
-    """Bytes of the arrays, tensors and strings in ``batch``, and whether that is all that is in it.
+    """Bytes of the arrays, tensors and strings in ``batch``; False if the size of something in it is unknown.
 
-    Objects without a size count as 0.
+    Objects of unknown size count as 0.
     """
     if isinstance(batch, dict):
         batch = list(batch.values())

@@ -11,7 +11,6 @@ from headrace import _core
 CEILING = "HEADRACE_CEILING"
 #: In the environment of a trial of `headrace tune`: what is tried.
 TRIAL = "HEADRACE_TRIAL"
-
 #: In the environment of scripts below `headrace run`: the file that names what makes the batches.
 FOUND = "HEADRACE_FOUND"
 

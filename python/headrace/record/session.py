@@ -88,9 +88,10 @@ def loader_handle(
 
 def close(session: _core.Session) -> None:
     """Close it now, before the process ends."""
-    from headrace.record.budget import looks
+    if loaders_opened:
+        from headrace.record.budget import looks
 
-    looks.session_closes(session)
+        looks.session_closes(session)
     session.close()
 
 

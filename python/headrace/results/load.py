@@ -236,7 +236,7 @@ def report_on(
     ranks: list[int] | None,
     others: Sequence[tuple[str, int]] = (),
 ) -> Report:
-    """The report on one loader. run: its folder; "": none. others: segments of other ranks, each with it."""
+    """The report on one loader. run: its folder; "": none. others: segments and ranks to compare with."""
     path, loader = entry
     image = _core.SegmentImage(path)
     profile = with_run_files(image.profile_json(loader["index"]), run, image)

@@ -17,9 +17,9 @@ _writes: list[Callable[[], None]] = []
 
 
 def before_reading(write: Callable[[], None], at_exit: Callable[[], None] | None = None) -> None:
-    """Call ``write``, which writes down what this process has, before files are read.
+    """Call ``write``, which writes this process's file, before files are read. Idempotent.
 
-    ``at_exit`` is called at the end of the process, ``write`` by default. Idempotent.
+    At the end of the process ``at_exit`` is called, by default ``write``.
     """
     if write not in _writes:
         _writes.append(write)
@@ -27,7 +27,7 @@ def before_reading(write: Callable[[], None], at_exit: Callable[[], None] | None
 
 
 def write_all() -> None:
-    """Files are about to be read."""
+    """Called before files are read."""
     for write in _writes:
         write()
 

@@ -82,7 +82,7 @@ def tune(
     if not is_module:
         check_script(script)
     program = ["-m", script, *arguments] if is_module else [script, *arguments]
-    with _shared.progress() as show, ended_by_signals(), WorkingFolder(not scratch, program) as folder:
+    with ended_by_signals(), _shared.progress() as show, WorkingFolder(not scratch, program) as folder:
         click.echo(f"headrace: {folder.in_words}", err=True)
         if in_a_job():
             click.echo(f"headrace: {_ONE_RANK}", err=True)
