@@ -70,7 +70,7 @@ def tune(
     from headrace.predict.search import Search
     from headrace.predict.tuning import tuned
     from headrace.record.session import enabled
-    from headrace.run.launch import check_script
+    from headrace.run.launch import program_of
     from headrace.run.scratch import WorkingFolder
     from headrace.run.script_trials import ScriptTrials
     from headrace.run.supervisor import ended_by_signals
@@ -79,9 +79,7 @@ def tune(
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
     if script == "-":
         raise UsageError("the script runs several times, so it cannot come on stdin: give its file")
-    if not is_module:
-        check_script(script)
-    program = ["-m", script, *arguments] if is_module else [script, *arguments]
+    program = program_of(script, arguments, is_module)
     with ended_by_signals(), _shared.progress() as show, WorkingFolder(not scratch, program) as folder:
         click.echo(f"headrace: {folder.in_words}", err=True)
         if in_a_job():
