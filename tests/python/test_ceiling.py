@@ -112,7 +112,7 @@ def test_the_first_batch_is_kept_whatever_its_size() -> None:
 
 
 def test_size_of_nested_batches() -> None:
-    assert size_of({"a": [b"123", (b"45", 7)], "b": "6"}) == 6
+    assert size_of({"a": [b"123", (b"45", 7)], "b": "6"}) == (6, True)
 
 
 def test_a_step_may_take_its_batch_apart() -> None:

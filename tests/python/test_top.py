@@ -17,8 +17,7 @@ import pytest
 import headrace as hr
 from headrace.errors import Error, UsageError
 from headrace.show.top import words
-from headrace.show.top.followed import Followed, folder_of
-from headrace.show.top.lines import lines
+from headrace.show.top.followed import Followed, folder_of, lines
 from virtual import VirtualTime
 
 pytest_plugins = ["virtual"]

@@ -159,18 +159,16 @@ class Proposals:
         if report is None:
             return None
         noise = max(self._min_gain, noise_of(best.measured))
-        found = candidates(report, self._tunable)
-        costs = {id(each): self._cost(report, each.changes) for each in found}
-        fresh = [each for each in found if self._is_new(best, each) and costs[id(each)] < math.inf]
-        predicted = [each for each in fresh if each.predicted_s is not None]
+        found = [each for each in candidates(report, self._tunable) if self._is_new(best, each)]
+        fresh = [(each, cost) for each in found if (cost := self._cost(report, each.changes)) < math.inf]
+        predicted = [(self._corrected(one) + cost, one) for one, cost in fresh if one.predicted_s is not None]
         if predicted:
-            first = min(predicted, key=lambda each: self._corrected(each) + costs[id(each)])
+            changed_s, first = min(predicted, key=lambda one: one[0])
             # One simulation for both: what it misses of the recorded run, it misses of the changed run, too.
             unchanged_s = unchanged_step(report, first) or best.step_s
-            changed_s = self._corrected(first) + costs[id(first)]
             return first if changed_s < unchanged_s * (1 - noise) else None
         waits = report.profile.sink.wait_share > 0.05 + 4 * self._min_gain
-        return fresh[0] if fresh and waits else None
+        return fresh[0][0] if fresh and waits else None
 
     def learn(self, candidate: Candidate, measured: Measured) -> None:
         if candidate.predicted_s:

@@ -81,9 +81,8 @@ class Tuned(HasPage):
     @property
     def trials(self) -> Table:
         """A row for each measurement, in their order: what was changed, predicted and measured."""
-        names = ["trial", "parameter", "settings", "predicted_step_s", "low_s", "high_s", "measured_step_s"]
-        notes = [*self._outcome.failures, f"ended: {self.reason}"]
-        return Table.of_rows([*names, "error_s"], self._rows(), notes)
+        rows = self._rows()
+        return Table.of_rows(list(rows[0]), rows, [*self._outcome.failures, f"ended: {self.reason}"])
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -183,15 +182,24 @@ def tune(
         raise UsageError(f"budget_s is a number above 0, not {budget_s!r}")
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
-    began = _core.now_s()
     with OwnedFolder("headrace-tuning-") as folder:
         trials = _Trials(make_loader, step, steps, folder.path)
-        try:
-            outcome = Search(trials, budget_s, trials.tunable).run()
-        except BudgetError as error:
-            fit = error.steps_within(budget_s, steps)
-            fewer = f", or steps={fit}" if fit is not None else ""
-            raise Error(f"{error}: budget_s={math.ceil(error.needs_s)}{fewer}") from None
+        return tuned(Search(trials, budget_s, trials.tunable), budget_s, steps, "budget_s={}", "steps={}")
+
+
+def tuned(search: Search, budget_s: float, steps: int, budget: str, fewer: str) -> Tuned:
+    """The result of a search whose trials have so many steps.
+
+    budget, fewer: how its user sets a larger budget in seconds, and fewer steps. Raises Error with these if
+    there is no time for a second trial, and what `Search.run` raises.
+    """
+    began = _core.now_s()
+    try:
+        outcome = search.run()
+    except BudgetError as error:
+        fit = error.steps_within(budget_s, steps)
+        enough = [budget.format(math.ceil(error.needs_s)), *([] if fit is None else [fewer.format(fit)])]
+        raise Error(f"{error}: {', or '.join(enough)}") from None
     return Tuned(outcome, _core.now_s() - began)
 
 

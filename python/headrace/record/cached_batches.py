@@ -58,12 +58,12 @@ class CachedBatches:
         """Keep a copy of ``batch``, if there is room. Raises BatchCopyError."""
         if self.full:
             return
-        size = size_of(batch)
+        size, is_known = size_of(batch)
         if self._batches and self._bytes + size > self._max_bytes:
             self._bytes = self._max_bytes
             return
         self._bytes += size
-        self._size_is_known = self._size_is_known and size_is_known(batch)
+        self._size_is_known = self._size_is_known and is_known
         self._batches.append(copy_batch(batch))
 
     def prepare(self, steps: int) -> int:
@@ -96,25 +96,18 @@ class CachedBatches:
         return self._handed_out[-1][1]
 
 
-def size_of(batch: Any) -> int:
-    """Bytes of the arrays, tensors and strings in ``batch``; objects without a size count as 0."""
-    if isinstance(batch, dict):
-        return sum(size_of(value) for value in batch.values())
-    if isinstance(batch, (list, tuple)):
-        return sum(size_of(value) for value in batch)
-    if isinstance(batch, (bytes, bytearray, str)):
-        return len(batch)
-    size = getattr(batch, "nbytes", 0)
-    return int(size) if isinstance(size, int) else 0
+def size_of(batch: Any) -> tuple[int, bool]:
+    """Bytes of the arrays, tensors and strings in ``batch``; False if the size of something in it is unknown.
 
-
-def size_is_known(batch: Any) -> bool:
-    """True if `size_of` counts all that is in ``batch``."""
+    Objects of unknown size count as 0.
+    """
     if isinstance(batch, dict):
-        return all(size_is_known(value) for value in batch.values())
+        batch = list(batch.values())
     if isinstance(batch, (list, tuple)):
-        return all(size_is_known(value) for value in batch)
-    return isinstance(batch, (*IMMUTABLE, bytearray)) or isinstance(getattr(batch, "nbytes", None), int)
+        found = [size_of(each) for each in batch]
+        return sum(size for size, _ in found), all(is_known for _, is_known in found)
+    size = len(batch) if isinstance(batch, (bytes, bytearray, str)) else getattr(batch, "nbytes", None)
+    return (size, True) if isinstance(size, int) else (0, isinstance(batch, IMMUTABLE))
 
 
 class MeasuredStep(NamedTuple):
@@ -218,26 +211,16 @@ def _device() -> Any:
 def random_state_kept(*generators: Any) -> Iterator[None]:
     """Afterwards the random numbers of Python, NumPy and torch, and of torch's ``generators``, go on as if
     nothing had been drawn. Imports no library."""
-    numpy = sys.modules.get("numpy")
-    torch = sys.modules.get("torch")
-    python_state = random.getstate()
-    numpy_state = numpy.random.get_state() if numpy is not None else None
-    torch_state = torch.get_rng_state() if torch is not None else None
-    on_gpu = torch is not None and torch.cuda.is_initialized()
-    cuda_states = torch.cuda.get_rng_state_all() if torch is not None and on_gpu else None
-    states = [(each, each.get_state()) for each in generators]
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    every = [*([numpy.random] if numpy else []), *([torch.default_generator] if torch else [])]
+    every += [*getattr(_device(), "default_generators", ()), *generators]
+    python_state, states = random.getstate(), [(one, one.get_state()) for one in every]
     try:
         yield
     finally:
         random.setstate(python_state)
-        if numpy is not None:
-            numpy.random.set_state(numpy_state)
-        if torch is not None:
-            torch.set_rng_state(torch_state)
-            if cuda_states is not None:
-                torch.cuda.set_rng_state_all(cuda_states)
-        for generator, state in states:
-            generator.set_state(state)
+        for one, state in states:
+            one.set_state(state)
 
 
 # --- copies ---

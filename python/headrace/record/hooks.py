@@ -1,4 +1,4 @@
-"""Listeners of sessions and loaders that begin and end, and the command that runs the script."""
+"""Listeners of loaders that are recorded, and the command that runs the script."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from headrace import _core
 CEILING = "HEADRACE_CEILING"
 #: In the environment of a trial of `headrace tune`: what is tried.
 TRIAL = "HEADRACE_TRIAL"
-
 #: In the environment of scripts below `headrace run`: the file that names what makes the batches.
 FOUND = "HEADRACE_FOUND"
 
 #: Called with the record of each loader that this process opens.
 on_loader: list[Callable[[_core.LoaderHandle], object]] = []
-#: Called with a session that is about to be closed before the process ends.
-before_close: list[Callable[[_core.Session], object]] = []
 
 
 def phased_loops() -> bool:

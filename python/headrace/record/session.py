@@ -14,7 +14,7 @@ from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.common.plain import typed_error_line
 from headrace.errors import SegmentError, UsageError
-from headrace.record.hooks import TRIAL, before_close, on_loader, phased_loops
+from headrace.record.hooks import TRIAL, on_loader, phased_loops
 from headrace.record.remote import count_requests
 
 
@@ -79,6 +79,8 @@ def loader_handle(
     if len(os.sched_getaffinity(0)) < online:
         handle.note("machine_cores", str(online))
     if handle.id >= 0:
+        looks.loader_opened(handle)
+        _write(session)  # a run's folder is made with its first loader
         for tell in on_loader:
             tell(handle)
     return handle
@@ -86,8 +88,10 @@ def loader_handle(
 
 def close(session: _core.Session) -> None:
     """Close it now, before the process ends."""
-    for tell in before_close:
-        tell(session)
+    if loaders_opened:
+        from headrace.record.budget import looks
+
+        looks.session_closes(session)
     session.close()
 
 
@@ -226,16 +230,13 @@ def params(**parameters: object) -> None:
     session = _core.current_session()
     if session is not None:
         _write(session)
-    elif _write not in on_loader:
-        on_loader.append(_write)  # a run's folder is made with its first loader
 
 
-def _write(of: _core.Session | _core.LoaderHandle) -> None:
-    session = of.session if isinstance(of, _core.LoaderHandle) else of
-    from headrace.results import script_parameters
-
+def _write(session: _core.Session) -> None:
     if not _given:
         return
+    from headrace.results import script_parameters
+
     given = dict(_given)
     _given.clear()
     try:

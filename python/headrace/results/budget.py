@@ -63,8 +63,7 @@ def loops_in(
 
 def evaluated(run: str) -> set[str]:
     """Names of the loaders that are evaluated on, as far as a run's folder says so. run: "": none."""
-    for write in process_files.before_reading:
-        write()
+    process_files.write_all()
     kinds: dict[str, set[Any]] = {"evaluation": set(), "training": set()}
     for path in process_files.paths("budget", run) if run else ():
         loops = (process_files.document_of(path, _MAX_BYTES) or {}).get("loops")

@@ -17,7 +17,7 @@ from headrace.common.cores import usable_cores
 from headrace.common.plain import error_line
 from headrace.errors import Error
 from headrace.results.live_ranks import LiveRanks, LoopLive, segments_of
-from headrace.results.ranks import most_starving, ranks_of
+from headrace.results.ranks import load_starving
 from headrace.results.report import Report
 from headrace.results.runs_folder import FILES, RunsFolder, entries, is_report, is_run, is_tuning_record
 from headrace.results.tuning_record import TuningRecord, assignments
@@ -142,7 +142,7 @@ class Library:
         # Memory that a running process maps changes without a trace in the files' times.
         if known is not None and known[0] == files and not run.running:
             return ReportState(known[1], str(hash(known[1].to_profile_json())), False, None)
-        report = _load(run.path, loader, rank)
+        report, _ = load_starving(run.path, loader, rank)
         same = known is not None and _progress(known[1]) == _progress(report)
         changed_at = known[2] if known is not None and same else now
         with self._lock:
@@ -175,7 +175,7 @@ class Library:
             found = (
                 _tuning_summary(run.path)
                 if run.is_tuning
-                else Summary(*_load(run.path, None, None)._parsed.verdict())
+                else Summary(*load_starving(run.path)[0]._parsed.verdict())
             )
         except Error as error:
             found = Summary(problem=error_line(error)[:200])
@@ -221,20 +221,6 @@ class Library:
 def _tuning_summary(path: Path) -> Summary:
     found = TuningRecord.load(path).found
     return Summary("tuned", assignments(found["changed"]) or "nothing to change", step_s=found["best_step_s"])
-
-
-def _load(path: Path, loader: str | None, rank: int | None) -> Report:
-    """As ``headrace report`` chooses: of several ranks, the one that starves most."""
-    if rank is None and path.is_dir():
-        try:
-            only_one = len({segment["rank"] for segment in _core.find_segments(path)}) == 1
-            ranks = [] if only_one else ranks_of(path, loader)
-        except Error:
-            ranks = []  # what can be read is in the report
-        if ranks:
-            shown = most_starving(ranks)
-            rank, loader = shown.rank, shown.loader
-    return Report.load(path, loader=loader, rank=rank)
 
 
 def _progress(report: Report) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.results.report import Report
 
 #: Path of a segment, and what `_core.segment_loaders` says of one of its loaders.
-_Entry = tuple[str, dict[str, Any]]
+Entry = tuple[str, dict[str, Any]]
 
 #: Suffixes of traces that may show a loop. JSON is taken for a saved report.
 _TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db", ".pftrace")
@@ -31,6 +31,19 @@ _NO_INPUT = (
 )
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
 _MAX_BYTES = 64 << 20
+
+
+class NoInputError(FormatError):
+    """A device trace, `trace`, that does not show the input of its loop."""
+
+    def __init__(self, path: str, trace: Trace) -> None:
+        super().__init__(path, None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
+        self.trace = trace
+
+
+def may_show_input(where: Path) -> bool:
+    """Whether a trace, or a folder of traces, may be one that `load_report` reads."""
+    return where.is_dir() or where.name.endswith(_TRACES)
 
 
 def load_report(
@@ -51,8 +64,7 @@ def load_report(
         _check_rank(where, rank, [report.rank])
         return report
     if where.suffix == ".hrseg":
-        found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
-        report = _choose(make, where, found, loader, None)
+        report = _choose(make, where, entries_in([str(where)]), loader, None)
         _check_rank(where, rank, report.ranks)
         return report
     if where.name.endswith(_TRACES):
@@ -68,7 +80,7 @@ def _load_traced(make: type[Report], where: Path, loader: str | None, rank: int 
     _check_rank(where, rank, trace.ranks)
     report = report_of(make, trace if rank is None else trace.rank(rank))
     if report is None:
-        raise FormatError(str(where), None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
+        raise NoInputError(str(where), trace)
     if loader not in (None, report.loader):
         raise UsageError(f"{where}: no loader {loader!r}; it shows {report.loader!r}")
     return report
@@ -118,23 +130,29 @@ def _load_run(make: type[Report], folder: Path, loader: str | None, rank: int | 
         raise Error(f"{folder}: {missing or _no_run_in(folder)}")
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
-    found: list[_Entry] = []
-    problem: list[Error] = []
-    for segment in segments:
-        if segment["rank"] != wanted:
-            continue
+    found = entries_in(one["path"] for one in segments if one["rank"] == wanted)
+    others = [(one["path"], one["rank"]) for one in segments if one["rank"] != wanted]
+    return _choose(make, folder, found, loader, ranks, others)
+
+
+def entries_in(segments: Iterable[str], *, iterated: bool = False) -> list[Entry]:
+    """The loaders in segments. iterated: only those over which a loop has begun.
+
+    Raises Error if a segment cannot be read and no other has a loader.
+    """
+    found: list[Entry] = []
+    problem: Error | None = None
+    for path in segments:
         try:
-            found += [(segment["path"], entry) for entry in _core.segment_loaders(segment["path"])]
+            entries = _core.segment_loaders(path)
         except Error as error:
-            problem.append(error)
-    if not found and problem:
-        raise problem[0]
-    report = _choose(make, folder, found, loader, ranks)
-    others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
-    if not others:
-        return report
-    beside = _core.add_ranks(report.to_profile_json(), others)
-    return make(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
+            problem = problem or error
+            continue
+        # One that was killed while it waited for its first batch has no step yet.
+        found += [(path, one) for one in entries if not iterated or one["steps"] > 0 or one["wait_s"] > 0]
+    if problem is not None and not found:
+        raise problem
+    return found
 
 
 def _no_run_in(folder: Path) -> str:
@@ -160,23 +178,23 @@ def _load_profiler(
     return report
 
 
-def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
+def _same_loader(segments: Iterable[tuple[str, int]], name: str) -> list[tuple[str, int, int]]:
     """Path, index and rank of the loader of that name in each of the segments that has one."""
     others: dict[int, tuple[float, str, int]] = {}
-    for segment in segments:
+    for path, rank in segments:
         try:
-            entries = _core.segment_loaders(segment["path"])
+            entries = _core.segment_loaders(path)
         except Error:
-            others.setdefault(segment["rank"], (-1.0, segment["path"], 0))  # said in the report's notes
+            others.setdefault(rank, (-1.0, path, 0))  # said in the report's notes
             continue
         for entry in entries:
-            known = others.get(segment["rank"])
+            known = others.get(rank)
             if entry["name"] == name and (known is None or entry["wait_s"] > known[0]):
-                others[segment["rank"]] = (entry["wait_s"], segment["path"], entry["index"])
+                others[rank] = (entry["wait_s"], path, entry["index"])
     return [(path, index, rank) for rank, (_, path, index) in sorted(others.items())]
 
 
-def in_order(found: Iterable[_Entry], run: str) -> list[_Entry]:
+def in_order(found: Iterable[Entry], run: str) -> list[Entry]:
     """Entries of `_core.segment_loaders`, each with its segment's path, in the order in which they are shown.
 
     Loaders that train come before those that are evaluated on: the waits of a validation would hide that the
@@ -184,7 +202,7 @@ def in_order(found: Iterable[_Entry], run: str) -> list[_Entry]:
     """
     evaluates = budget.evaluated(run)
 
-    def place(item: _Entry) -> tuple[bool, bool, float]:
+    def place(item: Entry) -> tuple[bool, bool, float]:
         entry = item[1]
         return entry["superseded"], entry["name"] in evaluates, -entry["wait_s"]
 
@@ -194,9 +212,10 @@ def in_order(found: Iterable[_Entry], run: str) -> list[_Entry]:
 def _choose(
     make: type[Report],
     where: Path,
-    found: list[_Entry],
+    found: list[Entry],
     loader: str | None,
     ranks: list[int] | None,
+    others: Sequence[tuple[str, int]] = (),
 ) -> Report:
     run = str(where if where.is_dir() else where.parent)
     found = in_order(found, run)
@@ -206,7 +225,21 @@ def _choose(
     matching = [item for item in found if loader is None or item[1]["name"] == loader]
     if not matching:
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
-    path, entry = matching[0]
+    return report_on(make, matching[0], run, names, ranks, others)
+
+
+def report_on(
+    make: type[Report],
+    entry: Entry,
+    run: str,
+    loaders: list[str],
+    ranks: list[int] | None,
+    others: Sequence[tuple[str, int]] = (),
+) -> Report:
+    """The report on one loader. run: its folder; "": none. others: segments and ranks to compare with."""
+    path, loader = entry
     image = _core.SegmentImage(path)
-    profile = with_run_files(image.profile_json(entry["index"]), run, image)
-    return make(profile, loaders=names, ranks=ranks, segments=(path,))
+    profile = with_run_files(image.profile_json(loader["index"]), run, image)
+    if beside := _same_loader(others, loader["name"]):
+        profile = _core.add_ranks(profile, beside)
+    return make(profile, loaders=loaders, ranks=ranks, segments=(path,))

@@ -6,14 +6,30 @@ Light, because every recorded program imports it. The kinds: "watch" (findings),
 
 from __future__ import annotations
 
+import atexit
 import glob
 import os
 import re
 from collections.abc import Callable
 from typing import Any
 
-#: Called before they are read: a process that records writes down what it has.
-before_reading: list[Callable[[], None]] = []
+_writes: list[Callable[[], None]] = []
+
+
+def before_reading(write: Callable[[], None], at_exit: Callable[[], None] | None = None) -> None:
+    """Call ``write``, which writes this process's file, before files are read. Idempotent.
+
+    At the end of the process ``at_exit`` is called, by default ``write``.
+    """
+    if write not in _writes:
+        _writes.append(write)
+        atexit.register(at_exit or write)
+
+
+def write_all() -> None:
+    """Called before files are read."""
+    for write in _writes:
+        write()
 
 
 def path_of(kind: str, run: str, rank: int, pid: int) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace import _core, mindspore_files
 from headrace.errors import Error, UsageError
 from headrace.results.load import in_order
+from headrace.results.report import Report
 
 #: Ranks that differ by less starve alike.
 _CLEAR = 0.01
@@ -79,6 +81,25 @@ def most_starving(ranks: list[RankWait]) -> RankWait:
     ranks = [rank for rank in ranks if not rank.is_fed] or ranks
     most = max(rank.starved_share for rank in ranks)
     return next(rank for rank in ranks if rank.starved_share > most - _CLEAR)
+
+
+def load_starving(
+    run: str | os.PathLike[str], loader: str | None = None, rank: int | None = None
+) -> tuple[Report, str]:
+    """The report on the rank that starves most, unless ``rank`` is given, and why on that one.
+
+    "": there is no choice, or a rank cannot be read: the report says which. Raises what `Report.load` raises.
+    """
+    ranks: list[RankWait] = []
+    if rank is None and Path(run).is_dir():
+        with suppress(Error):
+            only_one = len({segment["rank"] for segment in _core.find_segments(str(run))}) == 1
+            ranks = [] if only_one else ranks_of(run, loader)
+    if not ranks:
+        return Report.load(run, loader=loader, rank=rank), ""
+    shown = most_starving(ranks)
+    report = Report.load(run, loader=shown.loader, rank=shown.rank)
+    return report, why_this_one(shown, ranks) if len(ranks) > 1 else ""
 
 
 def why_this_one(shown: RankWait, ranks: list[RankWait]) -> str:

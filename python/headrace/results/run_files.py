@@ -19,8 +19,7 @@ def with_run_files(profile_json: str, run: str, image: _core.SegmentImage) -> st
 
     run: its folder; "": none. image: of the segment that the profile is from.
     """
-    for write in process_files.before_reading:
-        write()
+    process_files.write_all()
     if not run or not any(process_files.paths(kind, run) for kind in _KINDS):
         return profile_json
     profile = json.loads(profile_json)

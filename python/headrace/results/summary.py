@@ -18,32 +18,19 @@ MAX_BYTES = 4096
 
 #: Characters of a sentence, and of a name. If the document is too large, they are shortened further.
 _LENGTHS = ((240, 60), (120, 40), (60, 20))
-#: Entries of each list, before the document is fitted.
+#: Entries of each list, before the document is fitted; in the order in which they lose their last ones then.
 _MAX = {
+    "windows": 6,
+    "settings": 12,
+    "queues": 6,
+    "ranks": 8,
+    "loaders": 6,
+    "evidence": 6,
+    "operators": 8,
+    "risks": 3,
     "findings": 4,
     "advice": 3,
-    "risks": 3,
-    "operators": 8,
-    "queues": 6,
-    "evidence": 6,
-    "settings": 12,
-    "windows": 6,
-    "loaders": 6,
-    "ranks": 8,
 }
-#: The lists, in the order in which they lose their last entries.
-_SHORTENED = (
-    "windows",
-    "settings",
-    "queues",
-    "ranks",
-    "loaders",
-    "evidence",
-    "operators",
-    "risks",
-    "findings",
-    "advice",
-)
 
 _STEP = ("steps", "step_s", "compute_s", "wait_share", "starved_share")
 _ADVICE = ("parameter", "from", "to", "text", "code", "predicted_step_s", "low", "high", "speedup")
@@ -120,7 +107,7 @@ def _fitted(made: dict[str, Any]) -> bool:
     """Shortens the lists until the document is small enough. False if even its least is too large."""
     while len(to_json(made).encode()) > MAX_BYTES:
         # Twos first: one entry of everything says more than all of one thing.
-        list_ = next((key for least in (2, 1, 0) for key in _SHORTENED if len(made[key]) > least), None)
+        list_ = next((key for least in (2, 1, 0) for key in _MAX if len(made[key]) > least), None)
         if list_ is None:
             return False
         made[list_].pop()

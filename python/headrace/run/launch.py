@@ -83,12 +83,12 @@ def launch(
     end_as(status)
 
 
-def check_script(script: str) -> None:
-    """Raises UsageError if there is no program to start."""
+def program_of(script: str, arguments: Sequence[str], is_module: bool) -> list[str]:
+    """The program to start, for `launch`. Raises UsageError if there is none."""
     path = Path(script)
-    if script == "-":  # the program comes on stdin
-        return
-    if not path.exists():
-        raise UsageError(f"{script}: no such script")
-    if path.is_dir() and not (path / "__main__.py").exists():
-        raise UsageError(f"{script}: a folder without __main__.py, not a script")
+    if not is_module and script != "-":  # the program comes on stdin
+        if not path.exists():
+            raise UsageError(f"{script}: no such script")
+        if path.is_dir() and not (path / "__main__.py").exists():
+            raise UsageError(f"{script}: a folder without __main__.py, not a script")
+    return ["-m", script, *arguments] if is_module else [script, *arguments]

@@ -7,20 +7,23 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace import _core
 from headrace.errors import Error
 from headrace.predict.search import Changes, Measured, mean_step
 from headrace.record.hooks import TRIAL
 from headrace.record.trial import MIN_STEPS, same_name
+from headrace.results.load import entries_in, in_order, report_on
 from headrace.results.report import Report
 from headrace.run.child import ending
 from headrace.run.environment import python_command, recording_environment
 from headrace.run.folder import choose_run_folder
 from headrace.run.scratch import TrialPlace, WorkingFolder
-from headrace.run.summary import recorded_loaders
 from headrace.run.supervisor import Supervised
+
+if TYPE_CHECKING:
+    from headrace.results.loader_model import LoaderModel
 
 #: Time of a script to end by itself after its last step, and then after SIGTERM.
 _TO_END_S, _TO_STOP_S = 30.0, 5.0
@@ -35,23 +38,26 @@ class ScriptTrials:
 
     def __init__(
         self, program: Sequence[str], steps: int, budget_s: float, folder: WorkingFolder,
-        alive: Callable[[float], None] = lambda _: None,
+        show: Callable[[str], object] | None = None,
     ) -> None:  # fmt: skip
-        """budget_s: no trial runs longer than this from now. alive: called a few times a second while a trial
-        runs, with its seconds so far.
+        """budget_s: no trial runs longer than this from now. show: called a few times a second while a trial
+        runs, with a line about it.
         """
         self._command = python_command(program)
         self._steps = steps
         self._ends_at = time.monotonic() + budget_s
         self._to_stop_s = min(_TO_STOP_S, 0.1 * budget_s)
         self._folder = folder
-        self._alive = alive
+        self._show = show or (lambda _: None)
+        self._number = 0
+        self._what = ""
         #: That of this process, so that it is the script's, too.
         self._rank = _core.default_rank()
         #: The loader that is tuned; empty before the first trial.
         self.loader = ""
         self._made_as = ""
         self._settable: list[str] = []
+        self._model: LoaderModel | None = None
 
     @property
     def any_tunable(self) -> bool:
@@ -61,6 +67,11 @@ class ScriptTrials:
     def tunable(self, parameter: str) -> bool:
         """True if the parameter can be injected."""
         return parameter in self._settable
+
+    def begins(self, what: str) -> None:
+        """The next trial is of this change."""
+        self._number += 1
+        self._what = what
 
     def __call__(self, settings: Changes, limit_s: float) -> Measured:
         with self._folder.entered() as place:
@@ -88,6 +99,8 @@ class ScriptTrials:
                 self._settable = measured["settable"]
             found = mean_step(measured["times"])
             found.report = self._report([path for path, rank in run.new_segments() if rank == self._rank])
+            if found.report is not None and not settings:
+                self._model = found.report.profile.model
             return found
 
     def _run(
@@ -109,7 +122,7 @@ class ScriptTrials:
                     stopped = True
                 if now > self._ends_at:
                     break
-                self._alive(now - began)
+                self._show(f"trial {self._number}: {self._what} ({now - began:.0f} s)")
                 time.sleep(0.1)
         finally:
             status = script.end()
@@ -117,32 +130,25 @@ class ScriptTrials:
 
     def _report(self, segments: list[str]) -> Report | None:
         try:
-            loaders = recorded_loaders(segments, "")
+            loaders = in_order(entries_in(segments, iterated=True), "")
         except Error:
             return None
-        for each in loaders:
-            if same_name(each.name, self.loader):
-                return each.report([], [0], [], "")
-        return None
+        mine = (one for one in loaders if same_name(one[1]["name"], self.loader))
+        return next((report_on(Report, one, "", [], [0]) for one in mine), None)
 
-    def line_to_change(self, changes: dict[str, Any], report: Report | None) -> str:
+    def line_to_change(self, changes: Changes) -> str:
         """The line that the user changes to have these parameters."""
-        model = report.profile.model if report is not None else None
-        if model is None:
-            calls = [_live_call(parameter, value) for parameter, value in changes.items()]
-            return f"{self.loader}: " + "; ".join(calls)
-        known = {one.name: one.set_in for one in model.parameters}
-        told = [f"{name}={value!r}, {known[name]}" for name, value in changes.items() if known.get(name)]
+        if self._model is None:
+            places = ((name.rpartition("."), value) for name, value in changes.items())
+            told = [f'pipe.set_{what}("{operator}", {value!r})' for (operator, _, what), value in places]
+        else:
+            known = {one.name: one.set_in for one in self._model.parameters}
+            told = [f"{name}={value!r}, {known[name]}" for name, value in changes.items() if known.get(name)]
         if told:
             return f"{self.loader}: " + "; ".join(told)
         site = self._made_as.rpartition(" at ")[2]
         arguments = ", ".join(f"{name}={value!r}" for name, value in changes.items())
         return f"{site}: DataLoader(..., {arguments})"
-
-
-def _live_call(parameter: str, value: Any) -> str:
-    operator, _, what = parameter.rpartition(".")
-    return f'pipe.set_{what}("{operator}", {value!r})'
 
 
 def _last_lines(path: str) -> str:

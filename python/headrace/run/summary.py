@@ -8,19 +8,16 @@ import shlex
 import signal
 import sys
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.folder_files import replace_file
 from headrace.common.messages import say, write
 from headrace.common.plain import error_line, plain, typed_error_line
 from headrace.errors import Error
-from headrace.results.load import in_order, same_loader
+from headrace.results.load import Entry, entries_in, in_order, report_on
 from headrace.results.ranks import RankWait, most_starving, ranks_in, why_this_one
 from headrace.results.report import Report
-from headrace.results.run_files import with_run_files
 from headrace.run.folder import RunFolder
 from headrace.traces.table_text import seconds
 
@@ -28,49 +25,6 @@ from headrace.traces.table_text import seconds
 _LISTED = 8
 #: Without one of them there is no window to show a page in, and a browser in the terminal is not wanted.
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
-
-
-class Recorded(NamedTuple):
-    """One loader in one segment."""
-
-    segment: str
-    number: int
-    name: str
-    waited_s: float
-
-    def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
-        """``others``: segments of the other ranks, each with its rank, to compare with."""
-        image = _core.SegmentImage(self.segment)
-        profile = with_run_files(image.profile_json(self.number), run, image)
-        if others:
-            beside = same_loader([{"path": path, "rank": rank} for path, rank in others], self.name)
-            profile = _core.add_ranks(profile, beside)
-        return Report(profile, loaders=loaders, ranks=ranks, segments=(self.segment,))
-
-
-def recorded_loaders(segments: Iterable[str], run: str) -> list[Recorded]:
-    """The loaders that were iterated, in the order of `in_order`. run: their folder; "": none.
-
-    Raises Error if a segment cannot be read and no other has a loader.
-    """
-    found: list[tuple[str, dict[str, Any]]] = []
-    problem: list[Error] = []
-    for segment in segments:
-        try:
-            entries = _core.segment_loaders(segment)
-        except Error as error:
-            problem.append(error)
-            continue
-        found += [
-            (segment, entry)
-            for entry in entries
-            # One that was killed while it waited for its first batch has no step yet.
-            if entry["steps"] > 0 or entry["wait_s"] > 0
-        ]
-    if problem and not found:
-        raise problem[0]
-    ordered = in_order(found, run)
-    return [Recorded(segment, one["index"], one["name"], one["wait_s"]) for segment, one in ordered]
 
 
 def print_summary(
@@ -86,7 +40,8 @@ def print_summary(
         ranks = sorted({rank for _, rank in segments})
         waits = _waits(segments, folder.path) if len(ranks) > 1 else []
         shown = most_starving(waits).rank if waits else (ranks or [0])[0]
-        loaders = recorded_loaders((path for path, rank in segments if rank == shown), folder.path)
+        own = (path for path, rank in segments if rank == shown)
+        loaders = in_order(entries_in(own, iterated=True), folder.path)
         if not loaders:
             unsaved = _unsaved(folder)
             say(f"{ended + '; ' if ended else ''}nothing was recorded: {unsaved or _NO_LOADER}")
@@ -96,9 +51,10 @@ def print_summary(
                 write(_WRAP_IT)
             folder.remove_if_empty()
             return None
-        names = [loader.name for loader in loaders]
+        names = [loader["name"] for _, loader in loaders]
         others = [(path, rank) for path, rank in segments if rank != shown]
-        reports = [loader.report(names, ranks, others, folder.path) for loader in loaders[:_LISTED]]
+        listed = loaders[:_LISTED]
+        reports = [report_on(Report, one, folder.path, names, ranks, others) for one in listed]
     except Exception as error:  # the status must still be returned, whatever is in the folder
         say(f"{ended + '; ' if ended else ''}no report: {typed_error_line(error)}")
         return None
@@ -178,14 +134,15 @@ def _unsaved(folder: RunFolder) -> str:
     return ""
 
 
-def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:
+def _overview(loaders: list[Entry], reports: list[Report], ranks: list[RankWait], run: str) -> str:
     """A line for each loader and the command that shows the others."""
     width = max(len(plain(report.loader)) for report in reports)
     lines = []
-    for loader, report in zip(loaders, reports, strict=False):  # the list may be longer
+    for (_, loader), report in zip(loaders, reports, strict=False):  # the list may be longer
+        waited_s = seconds(loader["wait_s"])
         sink = report.profile.sink
         verdict = plain(report.diagnosis.summary) or report.diagnosis.kind.replace("_", " ")
-        waited = f"{seconds(loader.waited_s):>7} ({sink.wait_share * 100:>3.0f} %)"
+        waited = f"{waited_s:>7} ({sink.wait_share * 100:>3.0f} %)"
         line = f"  {plain(report.loader):<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
         lines += textwrap.wrap(line, _columns(), subsequent_indent="    ", break_on_hyphens=False)
     if len(loaders) > len(reports):

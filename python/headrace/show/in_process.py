@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from headrace import _core
 from headrace.export._recorded import reports_in
@@ -20,7 +20,10 @@ def recorded_loops(folder: str = "") -> Iterator[Callable[[], list[Report]]]:
     folder: the run folder; "": one that is gone after the block. Yields what is called inside the block, from
     any thread: it returns the reports of the loops so far that did a step.
     """
-    with _run(folder) as run, session(run), _data_loaders():
+    own: AbstractContextManager[str] = (
+        nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="headrace-")
+    )
+    with own as run, session(run), _data_loaders():
         current = _core.current_session()
         segment = current.live_path if current is not None else ""
         yield lambda: [one for one in reports_in(segment) if one.profile.sink.steps > 0] if segment else []
@@ -30,15 +33,6 @@ def waited_s(report: Report) -> float:
     """Seconds in all that the loop waited for its batches."""
     wait = report.profile.sink.getnext_wait
     return wait.mean_s * wait.count
-
-
-@contextmanager
-def _run(folder: str) -> Iterator[str]:
-    if folder:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="headrace-") as own:
-        yield own
 
 
 @contextmanager

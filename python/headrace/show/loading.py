@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace import _core
 from headrace.common.folder_files import start_of
@@ -19,10 +20,25 @@ if TYPE_CHECKING:
     from headrace.traces.memory import MemorySnapshot
     from headrace.traces.trace import Trace
 
-#: "runs": a folder of runs; "fleet": one with a job of several ranks among them; "job": ranks in folders.
-Kind = Literal["run", "runs", "fleet", "job", "trace", "snapshot"]
 Loaded = Union[Report, "Trace", "MemorySnapshot", "Cluster", "Fleet"]
 
+
+class Kind(NamedTuple):
+    """Something that is read: what it is called, the class that reads it, and the command that shows it."""
+
+    what: str
+    reader: str
+    command: str
+
+
+KINDS = {
+    "run": Kind("a run", "headrace.results.report:Report", "report"),
+    "runs": Kind("a folder of runs", "headrace.results.report:Report", "ls"),
+    "fleet": Kind("a folder of jobs", "headrace.cluster.fleet:Fleet", "fleet"),
+    "job": Kind("the folder of a job's ranks", "headrace.cluster:Cluster", "cluster"),
+    "trace": Kind("a device trace", "headrace.traces.trace:Trace", "trace"),
+    "snapshot": Kind("a memory snapshot", "headrace.traces.memory:MemorySnapshot", "trace"),
+}
 #: Bytes at the start of a JSON trace that contain the name of its events.
 _START = 1 << 16
 
@@ -35,28 +51,13 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     folder of several jobs: `Fleet`. For options use the ``load`` of that class. Raises Error for a folder of
     runs (the message names the newest; `hr.runs` lists them), and what the class's ``load`` raises.
     """
-    kind = kind_of(path)
-    if kind == "trace":
-        from headrace.traces.trace import Trace
-
-        return Trace.load(path)
-    if kind == "snapshot":
-        from headrace.traces.memory import MemorySnapshot
-
-        return MemorySnapshot.load(path)
-    if kind == "job":
-        from headrace.cluster import Cluster
-
-        return Cluster.load(path)
-    if kind == "fleet":
-        from headrace.cluster.fleet import Fleet
-
-        return Fleet.load(path)
-    return Report.load(path)
+    module, _, name = KINDS[kind_of(path)].reader.partition(":")
+    loaded: Loaded = getattr(import_module(module), name).load(path)
+    return loaded
 
 
-def kind_of(path: str | os.PathLike[str]) -> Kind:
-    """ "run" also for what Headrace does not read: `Report.load` says what is wrong with it."""
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """A key of `KINDS`; "run" also for what Headrace does not read: `Report.load` says what is wrong."""
     given = os.fspath(path).removeprefix("file://")
     if is_url(given):
         return "trace"
@@ -70,7 +71,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     return "trace" if where.name.endswith(ENDINGS) else "run"
 
 
-def _kind_of_folder(folder: Path) -> Kind:
+def _kind_of_folder(folder: Path) -> str:
     if is_run(folder):
         return "run"
     if _core.find_profiles(str(folder)) or _core.has_cluster_summary(str(folder)):
@@ -88,7 +89,7 @@ def _kind_of_folder(folder: Path) -> Kind:
     return "job"
 
 
-def _kind_of_runs(folder: Path) -> Kind:
+def _kind_of_runs(folder: Path) -> str:
     """Whether the runs of a folder are one job's ranks, have jobs of several ranks among them, or neither."""
     from headrace.cluster._files import find_jobs
 

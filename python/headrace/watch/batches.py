@@ -17,9 +17,8 @@ from headrace.watch import field_rules, sample_rules  # noqa: F401 - they are in
 from headrace.watch.datasets import Order, file_of, plain_index, weakly
 from headrace.watch.fields import fields_of
 from headrace.watch.findings import JUDGED_EVERY_S, findings_of
-from headrace.watch.rows import Field, Row
+from headrace.watch.rows import Epoch, Field, LoopSamples, Row
 from headrace.watch.rules import RULES, Hit, Rule, rules_for
-from headrace.watch.samples import Epoch, LoopSamples
 from headrace.watch.steps import LoopSteps
 
 #: Share of the time that statistics and judging take at most ...
@@ -48,11 +47,6 @@ class Taken(NamedTuple):
     def fields(self) -> list[tuple[str, Any]]:
         """Those that the program still holds."""
         return [(name, array) for name, one in self.arrays if (array := one()) is not None]
-
-
-def arrays_of(batch: Any) -> list[tuple[str, weakref.ref[Any]]]:
-    """See `Taken.arrays`."""
-    return [(name, weakref.ref(one)) for name, one in fields_of(batch)]
 
 
 class _Last(threading.local):
@@ -215,7 +209,8 @@ class WatchedLoop:
         self._number = number
         self.steps.took()
         indices = self._drawn.pop(number if number >= 0 else self._in_epoch, None)
-        arrays = arrays_of(batch)
+        fields = fields_of(batch)
+        arrays = [(name, weakref.ref(one)) for name, one in fields]
         _last.taken = Taken(self._step, indices, worker, arrays, self._dataset)
         if indices is not None:
             self._epochs[-1].take(self._step, indices, -1, by_index=True)
@@ -223,7 +218,7 @@ class WatchedLoop:
                 self._findings.keep_samples(self.name, self.samples.draw(self.dataset, indices))
         has_row = self._has_time(began)
         if has_row:
-            self._add_row(batch, indices, worker)
+            self._add_row(fields, indices, worker)
             if began - self._judged_at > JUDGED_EVERY_S:
                 self._judged_at = began
                 self._findings.save()
@@ -232,10 +227,10 @@ class WatchedLoop:
         self._spent += _core.now_s() - began
         return has_row
 
-    def _add_row(self, batch: Any, indices: list[Any] | None, worker: int) -> None:
+    def _add_row(self, fields: list[tuple[str, Any]], indices: list[Any] | None, worker: int) -> None:
         compared = self._epoch == 0 and self.samples.wants_contents
         hashed = compared or indices is None
-        row = Row(batch, self._step, worker, indices, self._file_of, hashed=hashed)
+        row = Row(fields, self._step, worker, indices, self._file_of, hashed=hashed)
         if compared:
             contents = self.samples.add_contents(row.hashes, by_index=row.indices is not None)
             self._findings.keep_samples(self.name, contents)

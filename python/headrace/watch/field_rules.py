@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headrace.watch.rows import Field, Moments, Row
+from headrace.watch.rows import CHANCE, Field, Moments, Row
 from headrace.watch.rules import Hit, rule
-from headrace.watch.samples import CHANCE
 
 #: The largest byte: images are divided by it.
 _BYTE = 255

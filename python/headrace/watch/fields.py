@@ -109,15 +109,6 @@ def a_mode_is_on() -> bool:
     return bool(sys.modules["torch"]._C._len_torch_dispatch_stack())
 
 
-def tensor_of(value: Any) -> Any:
-    """As a plain tensor without gradients, of the same memory; None: ``value`` is no tensor."""
-    torch = sys.modules.get("torch")
-    if torch is None or not issubclass(type(value), torch.Tensor) or a_mode_is_on():
-        return None
-    with torch._C.DisableTorchFunction(), torch.no_grad():  # no function of a subclass runs
-        return torch.Tensor.as_subclass(value, torch.Tensor).detach()
-
-
 def array_of(value: Any) -> Array | None:
     """The array in ``value``; None for one on a device (nothing waits for it), or of another kind.
 
@@ -125,9 +116,10 @@ def array_of(value: Any) -> Array | None:
     """
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(type(value), torch.Tensor):
-        tensor = tensor_of(value)
-        with torch._C.DisableTorchFunction():
-            return None if tensor is None else _of_torch(torch, tensor)
+        if a_mode_is_on():
+            return None
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # no function of a subclass runs
+            return _of_torch(torch, torch.Tensor.as_subclass(value, torch.Tensor).detach())
     if "numpy" not in sys.modules:
         return None
     module = type(value).__module__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import threading
@@ -94,12 +93,6 @@ class Findings:
             self._changed = True
         self.write()
 
-    def all(self, loader: str | None = None) -> list[Finding]:
-        """Those of a loader and of the run; None: all."""
-        with self._lock:
-            found = list(self._found.values())
-        return [one.finding for one in found if loader is None or one.loader in ("", loader)]
-
     def save(self) -> None:
         """Say what is known by now, and write it."""
         for judge in self.judges:
@@ -151,9 +144,7 @@ def findings_of(session: _core.Session) -> Findings:
     key = session, os.getpid()
     with _making:
         if key not in _of_session:
-            if not _of_session:
-                atexit.register(save_all)
-                process_files.before_reading.append(save_all)
+            process_files.before_reading(save_all)
             _of_session[key] = Findings(session)
         return _of_session[key]
 

@@ -6,7 +6,6 @@ program's runs. Which ones depends on the number of the batch alone, so the rank
 
 from __future__ import annotations
 
-import atexit
 import os
 import random
 import re
@@ -64,7 +63,7 @@ class _Loader:
     def look(self, batch: Any) -> bool:
         """Whether there are tokens in it."""
         self._tries += 1
-        found = tokens_of(batch) if self.batches or self._tries <= _MAX_TRIES else None
+        found = tokens_of(fields_of(batch)) if self.batches or self._tries <= _MAX_TRIES else None
         if found is None:
             return False
         tokens = sum(found.lengths)
@@ -94,12 +93,13 @@ class _Loader:
         }
 
 
-def tokens_of(batch: Any) -> Batch | None:
+def tokens_of(found: list[tuple[str, Any]]) -> Batch | None:
     """Rows and lengths of a batch of token ids; None: there are none, or they are not in this memory.
 
-    Fields are known by name. Of numbers alone nothing is concluded: counts, classes and edges look alike.
+    found: of `fields_of`. Fields are known by name. Of numbers alone nothing is concluded: counts, classes
+    and edges look alike.
     """
-    fields = {_key(where): (where, value) for where, value in fields_of(batch)}
+    fields = {_key(where): (where, value) for where, value in found}
     arrays = {name: array for name, (_, value) in fields.items() if (array := _numbers(value)) is not None}
     for name in (*_TOKENIZERS, *_OTHERS):
         ids = arrays.get(name)
@@ -211,8 +211,6 @@ os.register_at_fork(after_in_child=_languages.__init__)  # type: ignore[misc]
 
 def look_into(handle: _core.LoaderHandle) -> None:
     """The batches of ``handle``'s loops are looked into, now and then."""
-    if _languages.save not in process_files.before_reading:
-        process_files.before_reading.append(_languages.save)
-        atexit.register(_languages.save)
-        _core.look_into_batches(_languages.took)
+    process_files.before_reading(_languages.save)
+    _core.look_into_batches(_languages.took)
     _languages.add(handle)

@@ -1,7 +1,11 @@
-"""A row of statistics for each batch that is looked at, and the samples of an epoch."""
+"""A row of statistics for each batch that is looked at; the samples of an epoch, and of the first one.
+
+Samples are told apart by dataset index, or by content.
+"""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,7 +13,8 @@ from headrace import _core
 from headrace.common.handlers import let_through
 from headrace.common.messages import warn_once
 from headrace.watch import language
-from headrace.watch.fields import Array, array_of, fields_of
+from headrace.watch.datasets import base_of, remove_when_gone
+from headrace.watch.fields import Array, array_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64"))
@@ -17,6 +22,12 @@ _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64"))
 _MAX_VALUES = 4096
 #: Shorter rows (16 floats) may be equal by chance: `healthy_fields` has masks and flags.
 _ROW = 16
+#: Samples that an epoch or a loop keeps, 100 bytes each: 64 MB at most for `batches.MAX_LOOPS` loops.
+_MAX_SAMPLES = 1 << 14
+#: Samples that are written for the comparison of ranks.
+_MAX_WRITTEN = 4096
+#: A smaller share comes by chance: samples that fill up a batch, or look alike.
+CHANCE = 0.01
 
 
 class Moments(NamedTuple):
@@ -95,7 +106,7 @@ class Row:
 
     def __init__(
         self,
-        batch: Any,
+        fields: list[tuple[str, Any]],
         step: int,
         worker: int,
         indices: list[Any] | None,
@@ -103,9 +114,9 @@ class Row:
         *,
         hashed: bool,
     ) -> None:
-        """hashed: keep a hash of each sample."""
+        """fields: of `fields.fields_of`. hashed: keep a hash of each sample."""
         self.step, self.worker, self._file_of = step, worker, file_of
-        arrays = _arrays_in(batch)
+        arrays = _arrays_in(fields)
         self.size = rows = len(indices) if indices else (arrays[0][1].shape[0] if arrays else 0)
         first = next((at for at, (_, one) in enumerate(arrays) if one.shape[0] == rows), -1)
         #: Rows are the batch's samples, or something else: the nodes of graphs, time in front.
@@ -117,7 +128,7 @@ class Row:
         self.indices = indices if first >= 0 else None
         self.hashes = self.fields[first].hashes if first >= 0 else []
         #: Rows and lengths of token ids; None: the batch holds no language data, or lies on a device.
-        self.tokens = language.tokens_of(batch)
+        self.tokens = language.tokens_of(fields)
 
     def sample(self, row: int) -> str:
         """ "row 14: dataset index 137 (img_0137.png), read by worker 2"; what is not known is left out."""
@@ -134,9 +145,9 @@ class Row:
         return [known[row] for row in rows if row < len(known) and isinstance(known[row], int)]
 
 
-def _arrays_in(batch: Any) -> list[tuple[str, Array]]:
+def _arrays_in(fields: list[tuple[str, Any]]) -> list[tuple[str, Array]]:
     found = []
-    for where, value in fields_of(batch):
+    for where, value in fields:
         try:
             array = array_of(value)
         except Exception as error:  # of an array class that is not as it seems
@@ -146,3 +157,69 @@ def _arrays_in(batch: Any) -> list[tuple[str, Array]]:
         if array is not None and array.shape and (array.dtype in _FLOATS or array.dtype in _INTEGERS):
             found.append((where, array))
     return found
+
+
+class Epoch:
+    """The samples of an epoch."""
+
+    def __init__(self, number: int, step: int) -> None:
+        self.number, self.step = number, step
+        self.samples: list[Any] = []
+        #: Step and worker of each sample.
+        self.origins: list[tuple[int, int]] = []
+        self.by_index = True
+        #: Batches, and samples, from the begin of the epoch without a gap.
+        self.batches = self.leading = 0
+
+    def take(self, step: int, samples: list[Any], worker: int, *, by_index: bool) -> None:
+        if len(self.samples) >= _MAX_SAMPLES:
+            return
+        self.by_index = by_index
+        if step == self.step + self.batches:
+            self.batches += 1
+            self.leading += len(samples)
+        self.samples += samples
+        self.origins += [(step, worker)] * len(samples)
+
+
+class LoopSamples:
+    """The samples of a loop's first epoch."""
+
+    def __init__(self) -> None:
+        #: By identity of a dataset, as long as it is alive: the indices.
+        self._indices: dict[int, tuple[weakref.ref[Any], set[Any]]] = {}
+        self._contents: set[int] = set()
+        self._drawn = 0
+
+    @property
+    def wants_contents(self) -> bool:
+        return len(self._contents) < _MAX_SAMPLES
+
+    def draw(self, dataset: Any, indices: list[Any]) -> list[int]:
+        """Returns the indices to write for other ranks."""
+        if dataset is None or self._drawn >= _MAX_SAMPLES:
+            return []
+        self._drawn += len(indices)
+        base, own = base_of(dataset, indices)
+        # The end of a list cannot be observed, so contents are compared.
+        if type(base).__weakrefoffset__:
+            known = self._indices.setdefault(id(base), (remove_when_gone(base, self._indices), set()))[1]
+            known.update(one for one in own if type(one) in (int, str))
+        return [one for one in own if type(one) is int] if self._drawn <= _MAX_WRITTEN else []
+
+    def add_contents(self, hashes: list[int], *, by_index: bool) -> list[int]:
+        """Returns what to write for other ranks, where no index is known: numbers below 0."""
+        self._contents.update(hashes)
+        is_written = not by_index and len(self._contents) <= _MAX_WRITTEN
+        return [-1 - one for one in hashes] if is_written else []
+
+    def shared_with(self, other: LoopSamples) -> tuple[int, int, list[int]]:
+        """How many samples, of how many; 0: none, or as few as come by chance. Their indices, where known."""
+        same: set[Any] = set()
+        for base, (_, indices) in self._indices.items():
+            same |= indices & other._indices.get(base, (None, set()))[1]
+        of = sum(len(indices) for _, indices in other._indices.values())
+        if len(same) >= max(3, CHANCE * of):
+            return len(same), of, sorted(one for one in same if isinstance(one, int))
+        count, of = len(self._contents & other._contents), len(other._contents)
+        return (count if count >= max(3, CHANCE * of) else 0), of, []

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headrace.watch.datasets import classes_of
-from headrace.watch.rows import Field, Row
+from headrace.watch.rows import CHANCE, Epoch, Field, Row
 from headrace.watch.rules import Hit, rule
-from headrace.watch.samples import CHANCE, Epoch
 
 Rows = Sequence[tuple[Row, Field]]
 

@@ -71,28 +71,19 @@ def watch_loader(
     _core.watch_batches(_took)
 
 
-def _forget(handle: _core.LoaderHandle) -> None:
-    """Numbers of records are used again: this one's earlier loader is gone."""
-    _loops.pop(handle.id, None)
-
-
-def _look_into(handle: _core.LoaderHandle) -> None:
+def _loader_opened(handle: _core.LoaderHandle) -> None:
+    _loops.pop(handle.id, None)  # numbers of records are used again: this one's earlier loader is gone
     try:
         from headrace.watch.language import look_into
     except OSError:  # too many open files: the loop is recorded without
-        return
-    look_into(handle)
+        pass
+    else:
+        look_into(handle)
+    if os.environ.get(WATCH) == "1":
+        from headrace.watch.tensors.watching import watch_models
+
+        watch_loader(handle)
+        watch_models()
 
 
-def _watch_all(handle: _core.LoaderHandle) -> None:
-    """A loader of a script below `headrace run --watch`."""
-    from headrace.watch.tensors.unchanged_script import watch_models
-
-    watch_loader(handle)
-    watch_models()
-
-
-on_loader.append(_forget)
-on_loader.append(_look_into)
-if os.environ.get(WATCH) == "1":
-    on_loader.append(_watch_all)
+on_loader.append(_loader_opened)

@@ -14,6 +14,7 @@ import headrace as hr
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from headrace.results import tokens as reading  # noqa: E402
+from headrace.watch.fields import fields_of  # noqa: E402
 from headrace.watch.language import tokens_of  # noqa: E402
 
 
@@ -25,7 +26,7 @@ def ids(*lengths: int, width: int, pad: int = 0) -> Any:
 
 
 def counted(batch: Any) -> tuple[int, int, list[int]]:
-    found = tokens_of(batch)
+    found = tokens_of(fields_of(batch))
     assert found is not None
     return found.rows, found.width, found.lengths
 
@@ -45,7 +46,7 @@ class TestOneBatch:
 
     def test_a_name_that_other_data_has_needs_a_mask(self) -> None:
         tokens = ids(3, 10, width=16)
-        assert tokens_of({"text": tokens}) is None
+        assert tokens_of(fields_of({"text": tokens})) is None
         assert counted({"text": tokens, "attention_mask": tokens != 0}) == (2, 16, [3, 10])
 
     def test_padding_on_both_sides(self) -> None:
@@ -83,7 +84,7 @@ class TestOneBatch:
         ],
     )
     def test_other_data(self, batch: Any) -> None:
-        assert tokens_of(batch) is None
+        assert tokens_of(fields_of(batch)) is None
 
 
 def lengths(count: int) -> list[int]:

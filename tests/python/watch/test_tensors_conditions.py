@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -417,7 +418,8 @@ def _with_labels(shuffled: bool, steps: int = 310) -> dict[tuple[str, str], Any]
             y = (x[:, 0] > 0).long()
             if shuffled:
                 y = y[torch.randperm(32)]
-            batches._last.taken = batches.Taken(step, None, -1, batches.arrays_of((x, y)))
+            arrays = [("batch[0]", weakref.ref(x)), ("batch[1]", weakref.ref(y))]
+            batches._last.taken = batches.Taken(step, None, -1, arrays)
             optimizer.zero_grad()
             functional.cross_entropy(model(x), y).backward()
             optimizer.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import headrace as hr
 from headrace.watch import batches
 from headrace.watch.datasets import file_of
+from headrace.watch.fields import fields_of
 from headrace.watch.tensors.not_finite import bad_rows
 from headrace.watch.tensors.values import Readings
 
@@ -40,7 +42,7 @@ class Root(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def taken(step: int, batch: Any, worker: int = 2) -> None:
-    arrays = batches.arrays_of(batch)
+    arrays = [(name, weakref.ref(one)) for name, one in fields_of(batch)]
     batches._last.taken = batches.Taken(step, list(range(123, 139)), worker, arrays)
 
 
@@ -245,7 +247,7 @@ def test_the_file_of_a_sample() -> None:
     assert file_of(Files(), 2) == ""
     assert file_of(object(), 0) == ""
     x = torch.tensor([0.0, float("nan")])
-    batches._last.taken = batches.Taken(0, [0, 1], -1, batches.arrays_of(x), Files)
+    batches._last.taken = batches.Taken(0, [0, 1], -1, [("batch", weakref.ref(x))], Files)
     says, _ = bad_rows(batches.last_taken())
     assert says == "batch 0, row 1 of batch is not finite: dataset index 1 (b.npy)"
 

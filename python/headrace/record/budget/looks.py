@@ -6,7 +6,6 @@ loops, and in steps that take many times as long as the others. The stack then t
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import threading
@@ -23,7 +22,7 @@ from headrace.common.users_files import is_the_users
 from headrace.record.budget import stacks
 from headrace.record.budget.loop import Budget, Loop
 from headrace.record.budget.stacks import Call, Place
-from headrace.record.hooks import before_close, on_loader, phased_loops
+from headrace.record.hooks import phased_loops
 from headrace.results.process_files import before_reading
 
 #: Kinds of loops whose steps are no training steps of their own.
@@ -337,9 +336,7 @@ def start() -> None:
         return
     if not _looks:
         _looks = (Looks(),)
-    if _save not in before_reading:
-        before_reading.append(_save)
-        atexit.register(_end)
+    before_reading(_save, at_exit=_end)
     if not _runs:
         _runs = True
         run_steps(_look_on())
@@ -376,7 +373,7 @@ def _save() -> None:
         looks.save_now()
 
 
-def _closes(session: _core.Session) -> None:
+def session_closes(session: _core.Session) -> None:
     """A run ends, if not the process."""
     for looks in _looks:
         if looks.budget is not None and looks.budget.run == session.run:
@@ -389,7 +386,8 @@ def _end() -> None:
         looks.save_now(ends=True)
 
 
-def _added(handle: _core.LoaderHandle) -> None:
+def loader_opened(handle: _core.LoaderHandle) -> None:
+    """The process records a loader."""
     global _looks, _earlier
     if not _looks:
         return
@@ -410,11 +408,7 @@ def _added(handle: _core.LoaderHandle) -> None:
 def _forked() -> None:
     """A child's time is its own."""
     global _looks, _earlier, _runs
-    before_reading[:] = [write for write in before_reading if write is not _save]
-    atexit.unregister(_end)
     _looks, _earlier, _runs = (), False, False
 
 
-on_loader.append(_added)
-before_close.append(_closes)
 os.register_at_fork(after_in_child=_forked)

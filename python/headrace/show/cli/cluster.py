@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from headrace.show.cli._options import reading_options
-from headrace.show.cli._output import reading, text_width, write
+from headrace.show.cli import _shared
 
 
 @click.command()
 @click.argument("path")
-@reading_options("ranks")
+@_shared.summary_options("ranks")
 @click.option(
     "--stage",
     "stages",
@@ -19,16 +18,14 @@ from headrace.show.cli._output import reading, text_width, write
     help="The ranks of a stage of the pipeline, as 0-7 or 0-56/8; once for each stage, in order "
     "(default: as the traces' process groups say).",
 )
-@click.option(
-    "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
-)
+@_shared.formats("text", "json", "html")
 @click.option(
     "--timeline",
     type=click.Path(dir_okay=False),
     metavar="FILE",
     help="Write the latest, the median and the earliest rank into one timeline for Perfetto.",
 )
-@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+@_shared.output
 def cluster(
     path: str,
     engine: str,
@@ -47,15 +44,9 @@ def cluster(
     from headrace.cluster import Cluster
     from headrace.cluster._reading import engine as open_engine
 
-    with open_engine(engine) as executor, reading("ranks") as progress:
+    with open_engine(engine) as executor, _shared.reading("ranks") as progress:
         loaded = Cluster.load(path, executor, cache=cache, stages=stages or None, progress=progress)
-    if format_ == "json":
-        text = loaded.to_json() + "\n"
-    elif format_ == "html":
-        text = loaded.to_html()
-    else:
-        text = loaded.to_text(width=text_width(output))
-    write(text, output)
+    _shared.write_as(format_, loaded, output)
     if timeline is not None:
         for note in loaded.timeline(timeline).notes:
             click.echo(f"headrace: {note}", err=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from headrace.predict.checks import both_loaded
 from headrace.predict.comparison import Comparison, side_names
-from headrace.show.cli._output import write
+from headrace.show.cli import _shared
 
 
 @click.command()
@@ -16,10 +14,8 @@ from headrace.show.cli._output import write
 @click.argument("b", type=click.Path())
 @click.option("--loader", metavar="NAME", help="Which loader (default: the one of A that trains).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
-@click.option(
-    "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
-)
-@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+@_shared.formats("text", "json", "html")
+@_shared.output
 def compare(a: str, b: str, loader: str | None, rank: int | None, format_: str, output: str | None) -> None:
     """Say what is different in run B, and what that does to the step.
 
@@ -27,10 +23,4 @@ def compare(a: str, b: str, loader: str | None, rank: int | None, format_: str, 
     """
     first, second = both_loaded(a, b, loader, rank)
     comparison = Comparison([first], [second], side_names(a, b))
-    if format_ == "json":
-        said = comparison.to_json() + "\n"
-    elif format_ == "html":
-        said = comparison.to_html() + "\n"
-    else:
-        said = comparison.to_text(color=output is None and sys.stdout.isatty())
-    write(said, output)
+    _shared.write_as(format_, comparison, output, color=_shared.has_color(output))

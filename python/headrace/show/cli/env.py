@@ -9,11 +9,12 @@ import shlex
 import click
 
 from headrace.errors import UsageError
+from headrace.show.cli import _shared
 
 
 @click.command()
 @click.option("--out", type=click.Path(), metavar="DIR", help="The run folder (default: as for hr.wrap).")
-@click.option("--format", "format_", type=click.Choice(["shell", "json"]), default="shell", show_default=True)
+@_shared.formats("shell", "json")
 def env(out: str | None, format_: str) -> None:
     """Print the environment in which every Python program records its loaders.
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import click
 
-from headrace.show.cli._options import reading_options
-from headrace.show.cli._output import reading, text_width, write
+from headrace.show.cli import _shared
 
 
 @click.command()
 @click.argument("path")
-@reading_options("jobs")
+@_shared.summary_options("jobs")
 @click.option("--price-per-hour", type=float, metavar="PRICE", help="Of one accelerator, in any currency.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_shared.formats("text", "json")
 @click.option(
     "--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write the page to FILE as well."
 )
-@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+@_shared.output
 def fleet(
     path: str,
     engine: str,
@@ -34,8 +33,8 @@ def fleet(
     from headrace.cluster._reading import engine as open_engine
     from headrace.cluster.fleet import Fleet
 
-    with open_engine(engine) as executor, reading("jobs") as progress:
+    with open_engine(engine) as executor, _shared.reading("jobs") as progress:
         loaded = Fleet.load(path, executor, cache=cache, price_per_hour=price_per_hour, progress=progress)
     if html is not None:
         loaded.to_html(html)
-    write(loaded.to_json() + "\n" if format_ == "json" else loaded.to_text(text_width(output)), output)
+    _shared.write_as(format_, loaded, output)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from headrace.show.cli._options import RUNS
+from headrace.show.cli import _shared
 
 
 @click.command()
-@click.argument("folder", type=click.Path(), default=RUNS)
+@click.argument("folder", type=click.Path(), default=_shared.RUNS)
 def mcp(folder: str) -> None:
     """Answer an assistant's questions about the runs of FOLDER (default: headrace-runs).
 

@@ -34,7 +34,7 @@ def run(
 
     What stands after SCRIPT is the script's own, --help and -- included. The exit status is the script's.
     """
-    from headrace.run.launch import check_script, launch  # ctypes and subprocess only where they are used
+    from headrace.run.launch import launch, program_of  # ctypes and subprocess only where they are used
 
     if out == "":
         raise UsageError("--out is a folder, not an empty name")
@@ -43,12 +43,4 @@ def run(
             "--autopilot was removed, because a loader that is set from outside may yield other batches: "
             "use hr.autopilot(make, ...) in the script, or headrace tune"
         )
-    if not is_module:
-        check_script(script)
-    launch(
-        ["-m", script, *arguments] if is_module else [script, *arguments],
-        out,
-        ceiling,
-        open_,
-        watch,
-    )
+    launch(program_of(script, arguments, is_module), out, ceiling, open_, watch)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 
 from headrace.errors import UsageError
-from headrace.show.cli._output import table_width, write
+from headrace.show.cli import _shared
 
 
 @click.command("ls")
-@click.argument("folder", type=click.Path(), default="headrace-runs")
+@click.argument("folder", type=click.Path(), default=_shared.RUNS)
 @click.option("--sort", metavar="COLUMN", help="Order by a column; -COLUMN: the largest first.")
 @click.option("--where", multiple=True, metavar="NAME=VALUE", help="Only runs with that; may be repeated.")
-@click.option(
-    "--format", "format_", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True
-)
-@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+@_shared.formats("text", "csv", "json")
+@_shared.output
 def runs(folder: str, sort: str | None, where: tuple[str, ...], format_: str, output: str | None) -> None:
     """List the runs at any depth below FOLDER, and say which parameter their step depends on.
 
@@ -25,13 +23,7 @@ def runs(folder: str, sort: str | None, where: tuple[str, ...], format_: str, ou
 
     found = runs_of(folder)
     table = found.only(dict(_split(one) for one in where)).sorted_by(sort).table()
-    if format_ == "csv":
-        text = table.to_csv()
-    elif format_ == "json":
-        text = table.to_json(1) + "\n"
-    else:
-        text = table.to_text(width=table_width(output), max_rows=None) + "\n"
-    write(text, output)
+    _shared.write_table(format_, table, output, max_rows=None)
 
 
 def _split(text: str) -> tuple[str, str]:

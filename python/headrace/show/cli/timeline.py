@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
+
+from headrace.show.cli import _shared
 
 
 @click.command()
@@ -29,21 +29,11 @@ def timeline(run: str, traces: tuple[str, ...], more_traces: tuple[str, ...], ou
     """
     if more_traces and not traces:
         raise click.UsageError(f"unexpected {more_traces[0]!r}: device traces come behind --trace")
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from headrace.results.timeline import merge
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
-        task = progress.add_task("merge", total=1.0)
-        merged = merge(
-            run,
-            [*traces, *more_traces],
-            output,
-            progress=lambda share: progress.update(task, completed=share),
-        )
+    with _shared.progress() as show:
+        given = [*traces, *more_traces]
+        merged = merge(run, given, output, progress=lambda share: show and show(f"merge: {share:.0%}"))
     click.echo(
         f"{merged.path}: {merged.slices} slices, {merged.counters} queue levels, {merged.flows} arrow ends, "
         f"{merged.bytes / 1e6:.1f} MB"

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from headrace.show.cli._options import RUNS
+from headrace.show.cli import _shared
 
 
 @click.command()
@@ -18,12 +18,11 @@ def top(run: str | None, pid: int | None) -> None:
     RUN is a run folder, or a folder of runs, of which the newest is shown (default: headrace-runs). Without
     a terminal, a line is printed every 10 seconds until the run has ended. Watching costs the run nothing.
     """
-    from headrace.show.top.followed import Followed, folder_of
-    from headrace.show.top.lines import lines
+    from headrace.show.top.followed import Followed, folder_of, lines
 
     if run is not None and pid is not None:
         raise click.UsageError("give RUN or --pid N, not both")
-    followed = Followed(folder_of(pid) if pid is not None else run or RUNS)
+    followed = Followed(folder_of(pid) if pid is not None else run or _shared.RUNS)
     if sys.stdout.isatty() and sys.stdin.isatty():
         from headrace.show.top.app import Top
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from headrace.errors import Error, UsageError
-
-if TYPE_CHECKING:
-    from headrace.predict.search import BudgetError
+from headrace.show.cli import _shared
 
 _ONE_RANK = (
     "the environment is that of a job with several ranks. Only this rank is tuned; a script that waits for "
@@ -73,10 +67,10 @@ def tune(
     steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
     """
     from headrace.common.launcher import in_a_job
-    from headrace.predict.search import BudgetError, Search
-    from headrace.predict.tuning import Tuned
+    from headrace.predict.search import Search
+    from headrace.predict.tuning import tuned
     from headrace.record.session import enabled
-    from headrace.run.launch import check_script
+    from headrace.run.launch import program_of
     from headrace.run.scratch import WorkingFolder
     from headrace.run.script_trials import ScriptTrials
     from headrace.run.supervisor import ended_by_signals
@@ -85,64 +79,22 @@ def tune(
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
     if script == "-":
         raise UsageError("the script runs several times, so it cannot come on stdin: give its file")
-    if not is_module:
-        check_script(script)
-    program = ["-m", script, *arguments] if is_module else [script, *arguments]
-    progress = _Progress()
-    with ended_by_signals(), WorkingFolder(not scratch, program) as folder:
+    program = program_of(script, arguments, is_module)
+    with ended_by_signals(), _shared.progress() as show, WorkingFolder(not scratch, program) as folder:
         click.echo(f"headrace: {folder.in_words}", err=True)
         if in_a_job():
             click.echo(f"headrace: {_ONE_RANK}", err=True)
-        trials = ScriptTrials(program, steps, budget, folder, progress.alive)
-        began = time.monotonic()
-        search = Search(trials, budget, trials.tunable, progress.begins)
-        try:
-            outcome = search.run()
-        except BudgetError as error:
-            raise Error(f"{error}: {_enough(error, budget, steps)}") from None
-        finally:
-            progress.end()
-    tuned = Tuned(outcome, time.monotonic() - began)
-    click.echo(tuned.to_text(), nl=False)
+        trials = ScriptTrials(program, steps, budget, folder, show)
+        search = Search(trials, budget, trials.tunable, trials.begins)
+        found = tuned(search, budget, steps, "--budget {}s", "--steps {}")
+    click.echo(found.to_text(), nl=False)
     if out is not None:
-        tuned.to_html(out) if out.endswith(".html") else tuned.save(out, Path(script).name)
-    if tuned.changed:
-        click.echo(f"\nchange   {trials.line_to_change(tuned.changed, outcome.start.measured.report)}")
-    else:
-        click.echo("\nchange   nothing")
+        found.to_html(out) if out.endswith(".html") else found.save(out, Path(script).name)
+    changed = found.changed
+    click.echo(f"\nchange   {trials.line_to_change(changed) if changed else 'nothing'}")
     if not trials.any_tunable:
         click.echo(
             f"headrace: parameters of {trials.loader!r} cannot be set from outside. `headrace run` says what "
             "to change",
             err=True,
         )
-
-
-def _enough(error: BudgetError, budget_s: float, steps: int) -> str:
-    """The options with which a search would have time."""
-    needs_s = math.ceil(error.needs_s)
-    budget = f"--budget {needs_s}s" if needs_s < 120 else f"--budget {math.ceil(needs_s / 60)}m"
-    fit = error.steps_within(budget_s, steps)
-    return budget if fit is None else f"{budget}, or --steps {fit}"
-
-
-class _Progress:
-    """One line on a terminal; nothing in a pipe."""
-
-    def __init__(self) -> None:
-        self._shows = sys.stderr is not None and sys.stderr.isatty()
-        self._number = 0
-        self._what = ""
-
-    def begins(self, what: str) -> None:
-        self._number += 1
-        self._what = what
-        self.alive(0)
-
-    def alive(self, seconds: float) -> None:
-        if self._shows:
-            click.echo(f"\r\x1b[Ktrial {self._number}: {self._what} ({seconds:.0f} s)", nl=False, err=True)
-
-    def end(self) -> None:
-        if self._shows:
-            click.echo("\r\x1b[K", nl=False, err=True)

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 
 import click
 
-from headrace.show.cli._options import RUNS
+from headrace.show.cli import _shared
 
 
 @click.command()
-@click.argument("path", type=click.Path(), default=RUNS)
+@click.argument("path", type=click.Path(), default=_shared.RUNS)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 (the default): a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -24,7 +24,7 @@ def view(path: str, port: int, host: str, no_browser: bool) -> None:
     token without which nothing is shown. Ctrl-C ends it.
     """
     from headrace.results.library import Library
-    from headrace.show.view.browser import opened
+    from headrace.show.view.guard import opened
     from headrace.show.view.server import serve
 
     # The server ends by the signal that ended it, which must not skip what is removed here.

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 import headrace as hr
-from headrace.show.demo.subject import Loader, Subject
+from headrace.show.demo.run import Subject
 
 BATCH = 8
 SIDE = 224
@@ -95,11 +95,11 @@ class UntilTimeIsUp(Sampler[int]):  # type: ignore[misc]
             yield random.randrange(self.count)
 
 
-def _start(paths: list[Path], workers: int, seconds: float, run: Path) -> Loader:
+def _start(paths: list[Path], workers: int, seconds: float, run: Path) -> Any:
     dataset = JpegFolder(paths)
     sampler = UntilTimeIsUp(len(dataset), seconds)
     loader = DataLoader(dataset, batch_size=BATCH, sampler=sampler, num_workers=workers)
-    return cast(Loader, hr.wrap(loader, name="jpegs", run=run))
+    return hr.wrap(loader, name="jpegs", run=run)
 
 
 SUBJECT = Subject(

@@ -24,7 +24,7 @@ def image_folder(count: int) -> Path:
     return folder
 
 
-def make_images(count: int, progress: Callable[[], None]) -> list[Path]:
+def make_images(count: int, progress: Callable[[], object]) -> list[Path]:
     """``count`` files of photograph-like content; those that exist are kept. Calls ``progress`` per file."""
     folder = image_folder(count)
     random = np.random.default_rng(20)

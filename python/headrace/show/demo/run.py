@@ -2,86 +2,89 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+import click
 
 import headrace as hr
 from headrace.results.data import Advice
+from headrace.show.cli import _shared
 from headrace.show.demo.images import make_images
-from headrace.show.demo.subject import Subject
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One pipeline of the demo, which can be run with any number of workers."""
+
+    told: str  # what it does, before "and feed"
+    workers: str  # "decode worker": what there are too few of
+    parameter: str  # of the advice that is applied
+    batch: int  # images
+    step_s: float  # what the simulated accelerator takes for a batch
+    seconds: float  # of each of the two runs, where the user does not say
+    #: A wrapped loader over these files, with so many workers, for so many seconds, recorded into a folder.
+    start: Callable[[list[Path], int, float, Path], Any]
 
 
 def run_demo(subject: Subject, images: int, seconds: float | None) -> None:
     """The whole demonstration; writes to the terminal and below ``headrace-runs/``."""
     seconds = subject.seconds if seconds is None else seconds
-    console = Console(stderr=False, highlight=False, soft_wrap=True)
     folder = Path("headrace-runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
-    console.print(f"[bold]Headrace demo[/]: {subject.told}, and feed a")
-    console.print(
+    click.echo(f"{_bold('Headrace demo')}: {subject.told}, and feed a")
+    click.echo(
         f"simulated accelerator that takes {subject.step_s * 1e3:.0f} ms for a batch of {subject.batch}.\n"
     )
-    with _progress(console) as progress:
-        making = progress.add_task(f"make {images} JPEG files (once)", total=images)
-        paths = make_images(images, lambda: progress.advance(making))
-    before = _measure(console, subject, f"run 1: 1 {subject.workers}", folder / "before", paths, 1, seconds)
-    _print_report(console, before)
+    with _shared.progress() as show:
+        made = itertools.count(1)
+        making = f"make {images} JPEG files (once): "
+        paths = make_images(images, lambda: show and show(f"{making}{next(made)}"))
+    before = _measure(subject, f"run 1: 1 {subject.workers}", folder / "before", paths, 1, seconds)
+    click.echo(f"\n{str(before).rstrip()}")
     advice = _workers_advice(subject, before)
     if advice is None:
         if before.diagnosis.kind == "undetermined":
-            console.print("\nNo verdict, so nothing is changed; a longer run gives one: --seconds 30")
+            click.echo("\nNo verdict, so nothing is changed; a longer run gives one: --seconds 30")
         elif before.diagnosis.kind == "input_bound":
-            console.print(
+            click.echo(
                 "\nNothing is changed: no change was found that is sure to gain; the verdict says why."
             )
         else:
-            console.print(f"\nNothing to change: on this machine one {subject.workers} is enough.")
-        _say_where(console, folder, before, None)
+            click.echo(f"\nNothing to change: on this machine one {subject.workers} is enough.")
+        _say_where(folder, before, None)
         return
     workers = int(advice.to or "1")
-    console.print(f"\n[bold]Applying the advice[/]: {advice.parameter} {advice.from_} -> {advice.to}\n")
+    click.echo(f"\n{_bold('Applying the advice')}: {advice.parameter} {advice.from_} -> {advice.to}\n")
     label = f"run 2: {subject.workers}, {workers} of them"
-    after = _measure(console, subject, label, folder / "after", paths, workers, seconds)
-    _compare(console, subject, before, after, advice)
-    _say_where(console, folder, before, after)
+    after = _measure(subject, label, folder / "after", paths, workers, seconds)
+    _compare(subject, before, after, advice)
+    _say_where(folder, before, after)
 
 
-def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, disable=not console.is_terminal)
+def _bold(text: str) -> str:
+    return click.style(text, bold=True)
 
 
 def _measure(
-    console: Console,
-    subject: Subject,
-    label: str,
-    run: Path,
-    paths: list[Path],
-    workers: int,
-    seconds: float,
+    subject: Subject, label: str, run: Path, paths: list[Path], workers: int, seconds: float
 ) -> hr.Report:
     """One run of the pipeline for ``seconds``; its report."""
-    with _progress(console) as progress:
-        task = progress.add_task(label, total=seconds)
+    with _shared.progress() as show:
         loader = subject.start(paths, workers, seconds, run)
         began = time.monotonic()
         for _batch in loader:
             time.sleep(subject.step_s)
-            progress.update(task, completed=min(seconds, time.monotonic() - began))
+            if show:
+                show(f"{label}, {min(seconds, time.monotonic() - began):.0f} of {seconds:.0f} s")
         report: hr.Report = loader.report()
-    if not console.is_terminal:
-        console.print(label)
+    click.echo(label)
     return report
-
-
-def _print_report(console: Console, report: hr.Report) -> None:
-    width = min(console.width if console.is_terminal else 100, 110)
-    sys.stdout.write("\n" + report.to_text(width=width, color=console.is_terminal).rstrip() + "\n")
-    sys.stdout.flush()
 
 
 def _workers_advice(subject: Subject, report: hr.Report) -> Advice | None:
@@ -91,29 +94,23 @@ def _workers_advice(subject: Subject, report: hr.Report) -> Advice | None:
     return None
 
 
-def _compare(console: Console, subject: Subject, before: hr.Report, after: hr.Report, advice: Advice) -> None:
+def _compare(subject: Subject, before: hr.Report, after: hr.Report, advice: Advice) -> None:
     """Predicted beside measured."""
     was, now = before.profile.sink, after.profile.sink
-    console.print("\n[bold]PREDICTED AND MEASURED[/]")
-    console.print(
-        f"  step before       {was.step_s * 1e3:7.1f} ms   (waited {was.wait_share:.0%} of the time)"
-    )
+    click.echo(f"\n{_bold('PREDICTED AND MEASURED')}")
+    click.echo(f"  step before       {was.step_s * 1e3:7.1f} ms   (waited {was.wait_share:.0%} of the time)")
     if advice.predicted_step_s is not None and advice.low is not None and advice.high is not None:
         interval = f"[{advice.low * 1e3:.0f}, {advice.high * 1e3:.0f}]"
-        console.print(
-            f"  step predicted    {advice.predicted_step_s * 1e3:7.1f} ms   {interval}", markup=False
-        )
-    console.print(
-        f"  step measured     {now.step_s * 1e3:7.1f} ms   (waited {now.wait_share:.0%} of the time)"
-    )
-    console.print(
+        click.echo(f"  step predicted    {advice.predicted_step_s * 1e3:7.1f} ms   {interval}")
+    click.echo(f"  step measured     {now.step_s * 1e3:7.1f} ms   (waited {now.wait_share:.0%} of the time)")
+    click.echo(
         f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    "
         f"({subject.batch / now.step_s:.0f} images a second)"
     )
     for line in _disturbed(before, after, advice):
-        console.print(f"  {line}", markup=False)
+        click.echo(f"  {line}")
     verdict = after.diagnosis
-    console.print(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")
+    click.echo(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")
 
 
 def _disturbed(before: hr.Report, after: hr.Report, advice: Advice) -> list[str]:
@@ -131,7 +128,7 @@ def _disturbed(before: hr.Report, after: hr.Report, advice: Advice) -> list[str]
     ]
 
 
-def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Report | None) -> None:
+def _say_where(folder: Path, before: hr.Report, after: hr.Report | None) -> None:
     for name, report in (("before", before), ("after", after)):
         if report is None:
             continue
@@ -146,8 +143,8 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
     files = " and ".join(
         f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",))
     )
-    console.print(f"\nThe reports lie in {files}.")
-    console.print(f"The first one as a page, for any browser: {folder}/report.html")
-    console.print(f"Its timeline, for ui.perfetto.dev: {timeline.path}")
+    click.echo(f"\nThe reports lie in {files}.")
+    click.echo(f"The first one as a page, for any browser: {folder}/report.html")
+    click.echo(f"Its timeline, for ui.perfetto.dev: {timeline.path}")
     command = sys.argv[0] if Path(sys.argv[0]).name == "headrace" else "python -m headrace"
-    console.print(f"Read one again with: {command} report {folder}/before")
+    click.echo(f"Read one again with: {command} report {folder}/before")

@@ -1,5 +1,5 @@
 """``headrace top``: a run in a terminal, live.
 
-`followed` finds and reads the run, `words` says what a row holds, `app` shows it (Textual, the extra
-``top``), `lines` prints where there is no terminal.
+`followed` finds and reads the run, and says a line now and then where there is no terminal; `words` says
+what a row holds, `app` shows it (Textual, the extra ``top``).
 """

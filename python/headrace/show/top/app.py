@@ -115,8 +115,8 @@ class Top(App[None]):
         now = f" {share(known[-1])} now" if known else ""
         self._waits.update(f"waits, last minute {words.sparkline(waits)}{now}")
         for name, found in (
-            ("operators", words.operators(report)),
-            ("queues", words.queues(report)),
+            ("operators", report.profile.operators),
+            ("queues", report.profile.queues),
             ("ranks", words.ranks(report)),
         ):
             self._fill(name, found)

@@ -1,23 +1,30 @@
-"""The run that is watched: found by its folder or by a process of it, read again for each look."""
+"""The run that is watched: found by its folder or by a process of it, read again for each look or line."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from headrace import _core
 from headrace.common.folder_files import read_file
+from headrace.common.plain import plain
+from headrace.common.process_control import descendants
 from headrace.errors import Error, FormatError, UsageError
 from headrace.results.library import Library, ReportState
+from headrace.results.sentences import one_line
 
 T = TypeVar("T")
 
+#: Between two lines; a new risk is not kept waiting.
+_EVERY_S = 10.0
+_LOOK_EVERY_S = 1.0
 #: Looks that the sparkline shows.
 _KEPT = 60
-#: Below a launcher, how many generations of processes are searched.
-_GENERATIONS = 4
 
 
 class Followed:
@@ -75,6 +82,31 @@ def _after(all_: list[T], one: T) -> T:
     return all_[(all_.index(one) + 1) % len(all_)] if one in all_ else one
 
 
+def lines(followed: Followed, sleep: Callable[[float], None] = time.sleep) -> Iterator[str]:
+    """Until the run has ended. Raises Error if the run cannot be read any more."""
+    said_at = float("-inf")
+    known: set[str] = set()
+    while True:
+        state = followed.state()
+        new = {one.risk for one in state.report.diagnosis.risks}
+        new |= {"straggler" for one in [state.live] if one and one.straggler and one.straggler.chronic}
+        new -= known
+        if new or not state.running or _core.now_s() - said_at >= _EVERY_S:
+            said_at = _core.now_s()
+            known |= new
+            yield line(state)
+        if not state.running:
+            return
+        sleep(_LOOK_EVERY_S)
+
+
+def line(state: ReportState) -> str:
+    """All that matters: who, whether it goes on, verdict, step, what to do, what will go wrong."""
+    report = state.report
+    who = f"{plain(report.loader)}, rank {report.rank}, {state.status_text}"
+    return f"{time.strftime('%H:%M:%S')} {who} | {one_line(report, state.live)}"
+
+
 def folder_of(pid: int) -> Path:
     """The run folder that a process, or a process that it started, records into now.
 
@@ -82,12 +114,9 @@ def folder_of(pid: int) -> Path:
     """
     if not Path(f"/proc/{pid}").exists():
         raise UsageError(f"no process {pid}")
-    generation = [pid]
-    for _ in range(_GENERATIONS):
-        for one in generation:
-            for segment in _segments_of(one):
-                return _home_of(segment)
-        generation = [child for one in generation for child in _children_of(one)]
+    for one in itertools.chain([pid], descendants(pid)):
+        for segment in _segments_of(one):
+            return _home_of(segment)
     raise UsageError(
         f"process {pid} records no run now: nothing is wrapped in it (hr.wrap, headrace run), or "
         "its recording is in its own memory"
@@ -113,13 +142,3 @@ def _home_of(segment: Path) -> Path:
         return Path(os.fsdecode(read_file(f"{segment}.home", 8192).strip())).parent
     except FormatError:
         return segment.parent
-
-
-def _children_of(pid: int) -> list[int]:
-    found: list[int] = []
-    try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
-    except OSError:
-        pass  # it has just ended
-    return found

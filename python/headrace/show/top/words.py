@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.plain import plain
-from headrace.results.figures import Operator, Queue, RankFigures
+from headrace.results.figures import RankFigures
 from headrace.results.report import Report
 from headrace.results.sentences import count
 from headrace.traces.table_text import seconds
@@ -59,10 +59,6 @@ def bar(share: float) -> str:
     return f"{'█' * full}{'·' * (_BAR - full)} {100 * share:3.0f} %"
 
 
-def level(number: float) -> str:
-    return f"{number:.1f}"
-
-
 OPERATORS = (
     _text("operator", "Operator", "name"),
     _number("demand", "Operator", "demand_s", seconds),
@@ -74,7 +70,7 @@ OPERATORS = (
 )
 QUEUES = (
     _text("queue", "Queue", "name"),
-    _number("mean", "Queue", "mean", level),
+    _number("mean", "Queue", "mean", "{:.1f}".format),
     _number("capacity", "Queue", "capacity", count),
     _number("empty", "Queue", "empty_share", bar),
     _number("full", "Queue", "full_share", bar),
@@ -86,14 +82,6 @@ RANKS = (
     _number("waits", "RankFigures", "wait_share", bar),
     _number("starved", "RankFigures", "starved_share", bar),
 )
-
-
-def operators(report: Report) -> list[Operator]:
-    return report.profile.operators
-
-
-def queues(report: Report) -> list[Queue]:
-    return report.profile.queues
 
 
 def ranks(report: Report) -> list[RankFigures]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
+import os
+import tempfile
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -110,3 +116,29 @@ async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, says: str
     headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"headrace: {says}\n".encode()})
+
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>headrace</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={address}"></head>
+<body><a href="{address}">the runs</a></body></html>
+"""
+
+
+@contextmanager
+def opened(address: str) -> Iterator[None]:
+    """Opens an address with a token in the browser, where no other user of the machine reads it.
+
+    A command line is visible to everybody (`ps`). So the browser is given a file that only its user may read,
+    and that leads to the address. The file is there until the end of the block.
+    """
+    path = None
+    try:
+        with suppress(OSError):  # no room for it: the address is printed, too
+            descriptor, path = tempfile.mkstemp(prefix="headrace-", suffix=".html")  # mode 0600
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(_PAGE.format(address=escape(address)))
+            webbrowser.open(f"file://{path}")
+        yield
+    finally:
+        if path is not None:
+            Path(path).unlink(missing_ok=True)

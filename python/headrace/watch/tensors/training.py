@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import math
 import os
@@ -47,17 +46,13 @@ _MAX_PLACES, _MAX_UNJUDGED, _MAX_SCALES = 20, 256, 320
 _open: weakref.WeakSet[Training] = weakref.WeakSet()
 
 
-@functools.cache
-def _judge_before_reports() -> None:
-    process_files.before_reading.append(_judge_all)
-    atexit.register(_judge_all)
-    os.register_at_fork(after_in_child=_open.clear)  # the parent reports its trainings
-
-
 def _judge_all() -> None:
     """A report is read, or the process ends."""
     for one in list(_open):
         one.judge(wait=True)
+
+
+os.register_at_fork(after_in_child=_open.clear)  # the parent reports its trainings
 
 
 def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +114,7 @@ class Training:
         self._taken: Taken | None = None
         for one in optimizers:
             self._add(one)
-        _judge_before_reports()
+        process_files.before_reading(_judge_all)
         _open.add(self)
 
     # --- what torch does ------------------------------------------------------------------------------------

@@ -1,17 +1,29 @@
-"""`hr.watch`, and what it returns."""
+"""`hr.watch`, and what it returns; the models of scripts that do not ask for it."""
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from headrace.common.handlers import let_through
+from headrace.common.messages import warn_once
 from headrace.errors import UsageError
 from headrace.record.session import enabled
 from headrace.results.figures import Finding
 from headrace.watch.rules import chosen
 from headrace.watch.tensors import rules, torch_hooks  # noqa: F401 - rules are in the table once imported
+from headrace.watch.tensors.names import Names, modules_in
+from headrace.watch.tensors.rows import parameters_of
 from headrace.watch.tensors.training import Training
+
+#: Kept as long as the process: what `hr.watch` returns.
+_watches: list[Any] = []
+_listens: list[bool] = []
+#: Models and optimizers, by identity.
+_seen: dict[int, weakref.ref[Any]] = {}
 
 
 def watch(
@@ -115,3 +127,48 @@ def _inner(optimizer: Any) -> Any:
     if optimizer is None or isinstance(optimizer, sys.modules["torch"].optim.Optimizer):
         return optimizer
     return _inner(getattr(optimizer, "optimizer", None))
+
+
+# --- a script that does not ask for it ---
+
+
+def watch_models() -> None:
+    """Watch the models of a script that does not ask for it: those whose parameters an optimizer steps on.
+
+    From the first step of each optimizer on; called again it does nothing. PyTorch has been imported.
+    """
+    module = sys.modules.get("torch.optim.optimizer")
+    register = getattr(module, "register_optimizer_step_pre_hook", None)
+    if register is not None and not _listens:
+        _listens.append(True)
+        register(_before_step)
+
+
+def _before_step(optimizer: Any, *_: Any) -> None:
+    if sys.modules["torch"].compiler.is_compiling() or not _is_new(optimizer):
+        return
+    try:
+        _watches.extend(watch(model) for model in models_of(optimizer) if _is_new(model))
+    except Exception as error:  # the training must go on
+        let_through(error)
+        warn_once(f"the model is not watched: {error!r}; hr.watch(model, optimizer) does it by hand")
+
+
+def _is_new(one: Any) -> bool:
+    """At the first call for it; an object that got the number of one that is gone is new, too."""
+    known = _seen.get(id(one))
+    if known is not None and known() is one:
+        return False
+    _seen[id(one)] = weakref.ref(one)
+    return True
+
+
+def models_of(optimizer: Any) -> list[Any]:
+    """The outermost modules with parameters of ``optimizer``. Looks through all objects of the process."""
+    torch = sys.modules["torch"]
+    stepped = set(map(id, parameters_of(optimizer)))
+    # By the type itself: asking an object for its class may run code of its author.
+    modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+    inside = {id(child) for one in modules for _, child in modules_in(one) if child is not one}
+    roots = [one for one in modules if id(one) not in inside]
+    return [one for one in roots if not stepped.isdisjoint(Names([one]).parameters())]
