@@ -13,10 +13,10 @@ namespace headrace::python {
 namespace {
 
 /// Shows a batch to whoever watches, in no time of the step; `loop`: who took it. False: the program was interrupted
-/// meanwhile, and the exception is set.
+/// meanwhile, and the exception is set. Inlined: nobody watches most loops, and the call would cost each item.
 template <class Loop>
-bool shown(Loop& loop, const profile::LoaderHandle& loader, PyObject* iterator, std::int64_t number,
-           int worker, PyObject* batch) {
+[[gnu::always_inline]] inline bool shown(Loop& loop, const profile::LoaderHandle& loader, PyObject* iterator,
+                                         std::int64_t number, int worker, PyObject* batch) {
   const BatchView view = view_of_batch(loop);
   if (view == BatchView::none) return true;
   const std::int64_t spent = show_batch(loader, iterator, number, worker, batch, view);
