@@ -69,7 +69,7 @@ std::vector<Parameter> stage_parameters(const LoaderModel& model, const GraphNod
 /// The parameter's name in an operator's record, and the most workers that can be busy: "x<=8" is x, 8.
 std::pair<std::string, std::optional<double>> split_parameter(std::string_view parameter);
 
-/// What was seen while the loader ran ("name=value" lines of its record): the value of a name; "" if there is none.
+/// The value of a name among what was seen while the loader ran (lines "name=value" of its record); "" if none.
 std::string_view fact_of(const LoaderRecord& loader, std::string_view name);
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);

@@ -280,7 +280,7 @@ constexpr const SectionInfo& info_of(Section section) noexcept {
 
 /// FNV-1a: equal in every process.
 std::uint64_t hash_of(std::string_view bytes) noexcept;
-/// Of the fixed part of a header.
+/// The hash of the fixed part of a header.
 std::uint64_t header_checksum(const SegmentHeader& header) noexcept;
 
 }  // namespace headrace::profile
