@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 
 namespace headrace::bench {
 namespace {

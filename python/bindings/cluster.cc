@@ -128,9 +128,8 @@ void add_cluster(PyObject* into) {
         return answer;
       },
       py::arg("ranks"), "Links of a job by rank and `link_text`, as declared in analysis/cluster/links.h.");
-  module.def(
-      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"),
-      "Ranks of \"0-7\", \"0-56/8\", \"1,4,9\"; empty for other texts.");
+  module.def("ranks_of_text", &cluster::ranks_of_text, py::arg("text"),
+             "Ranks of \"0-7\", \"0-56/8\", \"1,4,9\"; empty for other texts.");
   module.def(
       "stage_balance",
       [](const RankColumns& columns) {

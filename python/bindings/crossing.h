@@ -134,13 +134,10 @@ inline PyObject* reduced_to(PyObject* object) {
 void add_recording(PyObject* module);
 
 // Each adds its type to the module.
-bool add_timed_callable(PyObject* module);
-bool add_timed_iterator(PyObject* module);
-bool add_operator_iterator(PyObject* module);
+bool add_timed_calls(PyObject* module);
 bool add_queue(PyObject* module);
 bool add_hooked_call(PyObject* module);
 bool add_thread_queue_hooks(PyObject* module);
-bool add_timed_dataset(PyObject* module);
 bool add_timed_fetch(PyObject* module);
 bool add_queue_call(PyObject* module);
 bool add_timed_next(PyObject* module);
@@ -152,21 +149,16 @@ void add_process_channel(PyObject* module);
 void add_pipeline(PyObject* module);
 /// Devices and the arrays that were copied to them.
 void add_transport(PyObject* module);
-/// The base of `annotate`.
-void add_annotation(PyObject* module);
+/// The base of `annotate`, of `trace_steps` and `step`, and requests to remote services.
+void add_marks(PyObject* module);
 /// Steps are timed on the device as well, from now on.
 void install_device_clock();
-/// The base of `trace_steps` and `step`.
-void add_steps(PyObject* module);
-void add_remote_calls(PyObject* module);
 /// The base of `Table`: columns of C++ memory.
 void add_columns(PyObject* module);
 /// The base of `Trace`.
 void add_device_trace(PyObject* module);
-/// The analyses of device traces.
+/// The analyses of device traces and memory snapshots; the base of `MemorySnapshot`.
 void add_device_tables(PyObject* module);
-/// The base of `MemorySnapshot`.
-void add_memory_snapshot(PyObject* module);
 /// Profiles of Ascend NPUs: folders and tables.
 void add_ascend(PyObject* module);
 /// Simulation of a job from the operations of its ranks.
@@ -175,14 +167,12 @@ void add_job(PyObject* module);
 void add_cluster(PyObject* module);
 /// Totals of running loops, exposed wait, stragglers.
 void add_live(PyObject* module);
-void add_critical_path(PyObject* module);
 /// The base of `Report`.
 void add_parsed_report(PyObject* module);
 /// The base of `watch`.
 void add_watched_batches(PyObject* module);
-void add_thread_calls(PyObject* module);
-/// Local variables of frames, and exceptions of signals' handlers.
-void add_frame_locals(PyObject* module);
+/// Stacks of threads, local variables of frames, and exceptions of signals' handlers.
+void add_frames(PyObject* module);
 /// A run and device traces as one timeline.
 void add_timeline(PyObject* module);
 

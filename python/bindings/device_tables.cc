@@ -1,4 +1,4 @@
-// The declared tables of device traces and memory snapshots, and those that take more than options. Crossing only.
+// The declared tables of device traces and memory snapshots, and analyses that take more than options. Crossing only.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -15,6 +15,7 @@
 #include "column_set.h"
 #include "crossing.h"
 #include "device_trace.h"
+#include "headrace/analysis/device/critical_path.h"
 #include "headrace/analysis/device/declared_tables.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/operators.h"
@@ -110,10 +111,37 @@ device::DeviceIdle idle_of(const trace::Trace& trace, const Waits& waits) {
   return device::device_idle(trace, intervals);
 }
 
+/// A path and its tables; `CriticalPath` of the package.
+struct FoundPath {
+  device::CriticalPath path;
+  std::shared_ptr<ColumnSet> table;
+  std::shared_ptr<ColumnSet> summary;
+};
+
+FoundPath find(const TraceSet set, const device::CriticalPathOptions& options) {
+  const LockReleased released;
+  FoundPath found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
+  found.table = shared(std::move(found.path.path));
+  found.summary = shared(std::move(found.path.summary));
+  return found;
+}
+
 }  // namespace
 
 void add_device_tables(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
+  module.def("holds_pickle", &memory::holds_pickle, py::arg("path"), py::call_guard<LockReleased>());
+  py::class_<memory::Snapshot, std::shared_ptr<memory::Snapshot>>(
+      module, "MemorySnapshot", "The columns of a memory snapshot. Read-only, so any thread may use it.")
+      .def(py::init([](const std::string& path) {
+             return std::make_shared<memory::Snapshot>(memory::read_snapshot(path));
+           }),
+           py::arg("path"), py::call_guard<LockReleased>())
+      .def_readonly("path", &memory::Snapshot::path)
+      .def_property_readonly("events",
+                             [](const memory::Snapshot& snapshot) { return snapshot.events.count(); })
+      .def_property_readonly("segments",
+                             [](const memory::Snapshot& snapshot) { return snapshot.segments.size(); });
   static const auto* of_traces = new auto(device::declared_analyses());
   static const auto* of_memory = new auto(device::declared_memory_analyses());
   module.def(
@@ -170,6 +198,38 @@ void add_device_tables(PyObject* into) {
       },
       py::arg("control"), py::arg("test"), py::arg("control_steps"), py::arg("test_steps"), py::arg("side"),
       py::arg("short_names"));
+  py::class_<FoundPath>(module, "CriticalPath",
+                        "The longest path through what happened on host and device, of one rank.")
+      .def_property_readonly("path", [](const FoundPath& self) { return self.table; })
+      .def_property_readonly("summary", [](const FoundPath& self) { return self.summary; })
+      .def_property_readonly("length_ns", [](const FoundPath& self) { return self.path.length_ns; })
+      .def_property_readonly("valid", [](const FoundPath& self) { return self.path.valid(); })
+      .def("nodes", [](const FoundPath& self) { return shared(device::nodes_table(self.path.graph)); })
+      .def("edges", [](const FoundPath& self) { return shared(device::edges_table(self.path)); });
+  // None and empty are the core's defaults.
+  module.def(
+      "critical_path",
+      [](const TraceSet& set, std::vector<std::int64_t> steps, std::string annotation,
+         std::optional<std::pair<std::size_t, std::size_t>> instances,
+         std::vector<std::string> data_load_events, bool zero_weight_launch_edges,
+         std::optional<std::int64_t> until_ns, std::vector<std::string> lock_calls,
+         std::vector<std::string> blocking_calls) {
+        device::CriticalPathOptions options;
+        options.scope.steps = std::move(steps);
+        if (until_ns) options.scope.end_ns = *until_ns;
+        options.scope.keep_cut_off_step = until_ns.has_value();  // the caller has decided already
+        options.annotation = std::move(annotation);
+        if (instances) std::tie(options.first_instance, options.last_instance) = *instances;
+        if (!data_load_events.empty()) options.data_load_events = std::move(data_load_events);
+        options.zero_weight_launch_edges = zero_weight_launch_edges;
+        if (!lock_calls.empty()) options.lock_calls = std::move(lock_calls);
+        if (!blocking_calls.empty()) options.blocking_calls = std::move(blocking_calls);
+        return find(set, options);
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("annotation"), py::arg("instances"),
+      py::arg("data_load_events"), py::arg("zero_weight_launch_edges") = false,
+      py::arg("until_ns") = py::none(), py::arg("lock_calls") = std::vector<std::string>(),
+      py::arg("blocking_calls") = std::vector<std::string>());
 }
 
 }  // namespace headrace::python

@@ -6,19 +6,60 @@
 // frames that hold Python objects would drop them without the lock. So no thread of ours is unwound: it is
 // parked where it asked for the lock, until the process is gone. For the same reason whatever a thread uses
 // without the lock must stay alive on that thread's own stack; Python's objects are destroyed meanwhile.
+//
+// glibc unwinds the thread by an exception that no C++ code threw. A destructor sees it. `catch` must not: the C++
+// runtimes end the process where a foreign exception is caught inside a handler of another one, and libc++, with which
+// the portable wheels are built, has no name for it.
 #pragma once
 
 #include <Python.h>
 
+#include <chrono>
+#include <exception>
 #include <memory>
+#include <thread>
+#include <type_traits>
 #include <utility>
-
-#include "forced_unwind.h"
 
 namespace headrace::python {
 
+/// Sleeps until the process is gone.
+[[noreturn]] inline void park() noexcept {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(24));
+}
+
+/// Whether C++ exceptions may leave a call. One that throws none may also be made while an exception is on its way,
+/// in a destructor.
+enum class Throws { nothing, exceptions };
+
+/// The result of `call`. If the thread is unwound meanwhile, it is parked instead. Free where nothing is thrown.
+template <Throws kThrows = Throws::exceptions, class Call>
+decltype(auto) parked_when_unwound(Call&& call) {
+  struct Unwound {
+    bool returned = false;
+    // An exception that C++ code threw is counted while it leaves `call`; a forced unwinding is not.
+    ~Unwound() {
+      if (!returned && (kThrows == Throws::nothing || std::uncaught_exceptions() == 0)) park();
+    }
+  } unwound;
+  if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {
+    std::forward<Call>(call)();
+    unwound.returned = true;
+  } else {
+    decltype(auto) result = std::forward<Call>(call)();
+    unwound.returned = true;
+    return result;
+  }
+}
+
 /// True from the moment from which no thread gets the lock but the one that ends the interpreter.
-bool interpreter_is_ending() noexcept;
+inline bool interpreter_is_ending() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
+#else
+  return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
+#endif
+}
 
 /// Runs `call`, which runs Python code or takes the lock, and returns what it gives. Does not return where
 /// the interpreter ended meanwhile. Needed around every such call below a frame that owns something or
@@ -29,11 +70,18 @@ decltype(auto) calling_python(Call&& call) {
 }
 
 /// PyGILState_Ensure for threads that may not be known to the interpreter.
-PyGILState_STATE take_lock() noexcept;
-void give_lock_back(PyGILState_STATE state) noexcept;
+inline PyGILState_STATE take_lock() noexcept {
+  if (PyGILState_Check() == 0 && interpreter_is_ending()) park();
+  return parked_when_unwound<Throws::nothing>([] { return PyGILState_Ensure(); });
+}
+inline void give_lock_back(PyGILState_STATE state) noexcept {
+  parked_when_unwound<Throws::nothing>([state] { PyGILState_Release(state); });
+}
 
 /// PyEval_RestoreThread.
-void take_lock_again(PyThreadState* thread) noexcept;
+inline void take_lock_again(PyThreadState* thread) noexcept {
+  parked_when_unwound<Throws::nothing>([thread] { PyEval_RestoreThread(thread); });
+}
 
 /// While it lives the calling thread, which holds the interpreter lock, does not.
 class LockReleased {

@@ -71,12 +71,8 @@ void add_live(PyObject* into) {
       .def(
           "step_times", [](const LoopTotals& totals) { return histogram_tuple(totals.step_times); },
           "-> tuple[list[tuple[float, float, int]], float]\nAs `waits`, for step times.");
-  module.def(
-      "loop_totals",
-      [](const profile::SegmentImage& image, std::uint32_t loader) {
-        return profile::loop_totals(image, loader);
-      },
-      py::arg("image"), py::arg("loader"), py::call_guard<LockReleased>());
+  module.def("loop_totals", &profile::loop_totals, py::arg("image"), py::arg("loader"),
+             py::call_guard<LockReleased>());
   module.def(
       "exposed_wait",
       [](const LoopTotals* since, const LoopTotals& now) {

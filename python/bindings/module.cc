@@ -176,8 +176,6 @@ PYBIND11_MODULE(_core, module) {
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
   python::add_live(module.ptr());
-  python::add_memory_snapshot(module.ptr());
   python::add_device_tables(module.ptr());
-  python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());
 }

@@ -6,6 +6,7 @@
 
 #include "headrace/profile/current.h"
 #include "headrace/profile/process_identity.h"
+#include "headrace/profile/run_folder.h"
 
 namespace headrace::pipeline {
 

@@ -6,6 +6,7 @@
 #include "headrace/profile/process_identity.h"
 #include "profile/file_systems.h"
 #include "profile/member_count.h"
+#include "profile/record_life.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {
@@ -264,8 +265,7 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
     }
   }
   const std::int64_t level = std::max<std::int64_t>(0, cell.occupancy.level.load());
-  const bool closed =
-      record.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(RecordLife::closed);
+  const bool closed = record.life.load(std::memory_order_relaxed) == life_of(RecordLife::closed);
   const double lasted = closed ? 0 : std::max(0.0, static_cast<double>(loop_ns) - since);
   if (bins.bins > 0) figures.time_at_ns[bins.index(level)] += lasted;
   figures.level_ns += lasted * static_cast<double>(level);
@@ -301,10 +301,7 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
   const auto workers = image.workers();
   for (std::uint32_t i = 0; i < workers.size(); ++i) {
     const std::uint32_t life = workers[i].life.load(std::memory_order_relaxed);
-    if (life < static_cast<std::uint32_t>(metrics::WorkerLife::live) ||
-        life > static_cast<std::uint32_t>(metrics::WorkerLife::retired)) {
-      continue;
-    }
+    if (life < life_of(metrics::WorkerLife::live) || life > life_of(metrics::WorkerLife::retired)) continue;
     figures.workers.push_back(worker_figures(workers[i], i, moment, clock.begun));
   }
   const auto cells = image.cells();
@@ -319,11 +316,7 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
   }
   const auto queues = image.queues();
   for (std::uint32_t i = 0; i < queues.size(); ++i) {
-    const std::uint32_t life = queues[i].life.load(std::memory_order_relaxed);
-    if (life != static_cast<std::uint32_t>(RecordLife::live) &&
-        life != static_cast<std::uint32_t>(RecordLife::closed)) {
-      continue;
-    }
+    if (!is_live(queues[i].life.load(std::memory_order_relaxed))) continue;
     figures.queues.push_back(queue_figures(image, i, clock.loop_ns, clock.begun));
   }
   for (const metrics::RemoteCell& remote : image.remotes()) {

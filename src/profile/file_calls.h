@@ -1,4 +1,4 @@
-// Queries of opened files beside their bytes.
+// Opened files, and queries of them beside their bytes.
 #pragma once
 
 #include <fcntl.h>
@@ -8,6 +8,22 @@
 #include <cstdint>
 
 namespace headrace::profile {
+
+/// An open file; closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return fd_; }
+  bool ok() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
 
 /// Undoes O_NONBLOCK.
 inline void let_reads_wait(int file) { fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK); }

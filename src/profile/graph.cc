@@ -1,11 +1,10 @@
-#include "headrace/profile/graph.h"
-
-#include "profile/framework_graphs.h"
+#include "profile/graph_parts.h"
 
 #include <algorithm>
-#include <limits>
+#include <numeric>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace headrace::profile {
 namespace {
@@ -20,17 +19,18 @@ constexpr double kLoopTimeShare = 0.02;
 /// wait.
 constexpr double kSourceShare = 0.05;
 
-void add_unique(std::vector<std::uint32_t>& list, std::uint32_t value) {
+template <class Number>
+void add_unique(std::vector<Number>& list, Number value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-class GraphBuilder {
+/// The graph of a user's own pipeline: from the calls of the threads.
+class GraphBuilder : GraphParts {
  public:
   GraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader)
-      : image_(image), figures_(figures), number_(loader), loader_(image.loaders()[loader]) {
+      : GraphParts(image, figures, loader), loader_(image.loaders()[loader]) {
     canonical_.resize(kMaxOperators);
     for (std::uint32_t i = 0; i < kMaxOperators; ++i) canonical_[i] = same_as(i);
-    graph_.node_of_operator.assign(kMaxOperators, -1);
   }
 
   Graph build() {
@@ -105,7 +105,7 @@ class GraphBuilder {
 
   /// "decode" of "decode#2".
   std::string_view base_name(std::uint32_t op) const {
-    const std::string_view name = image_.operators()[op].name.view();
+    const std::string_view name = record_of(op).name.view();
     return name.substr(0, numbered_from(name));
   }
 
@@ -122,27 +122,15 @@ class GraphBuilder {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (graph_.nodes[i].op == op && graph_.nodes[i].in_sink == in_sink) return static_cast<int>(i);
     }
-    const OperatorRecord& record = image_.operators()[op];
-    GraphNode made;
-    made.op = op;
-    made.name = record.name.view();
-    made.kind = text_of(record.kind);
-    made.flags = record.flags.load();
+    GraphNode& made = add_node(op);
     made.in_sink = in_sink;
     made.is_source_object = (made.flags & kIsWrappedObject) != 0;
-    made.first_done_ns = std::numeric_limits<std::int64_t>::max();
-    graph_.nodes.push_back(std::move(made));
-    if (graph_.node_of_operator[op] < 0)
-      graph_.node_of_operator[op] = static_cast<int>(graph_.nodes.size()) - 1;
-    return static_cast<int>(graph_.nodes.size()) - 1;
+    const int index = static_cast<int>(graph_.nodes.size()) - 1;
+    if (graph_.node_of_operator[op] < 0) graph_.node_of_operator[op] = index;
+    return index;
   }
 
-  void add_cell(int index, std::uint32_t cell) {
-    GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
-    node.cells.push_back(cell);
-    const std::int64_t first = figures_.cells[cell].first_done_ns;
-    if (first > 0) node.first_done_ns = std::min(node.first_done_ns, first);
-  }
+  GraphNode& at(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
 
   GraphQueue& queue(std::uint32_t number) {
     for (GraphQueue& known : graph_.queues) {
@@ -153,15 +141,14 @@ class GraphBuilder {
   }
 
   void connect(int index, std::uint32_t number, bool is_put) {
-    GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
+    GraphNode& node = at(index);
     add_unique(is_put ? node.outputs : node.inputs, number);
-    std::vector<int>& ends = is_put ? queue(number).from : queue(number).to;
-    if (std::find(ends.begin(), ends.end(), index) == ends.end()) ends.push_back(index);
+    add_unique(is_put ? queue(number).from : queue(number).to, index);
   }
 
   /// Part of another loader's own graph.
   bool is_foreign(std::uint32_t op) const {
-    const std::uint32_t loader = image_.operators()[op].loader.load();
+    const std::uint32_t loader = record_of(op).loader.load();
     return loader != 0 && loader != number_ + 1;
   }
 
@@ -175,8 +162,8 @@ class GraphBuilder {
     double loop_ns = 0;
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.worker != worker || cell.place != Place::worker || is_foreign(cell.op)) continue;
-      if (cell.items == 0 && cell.busy_ns <= 0) continue;
+      if (cell.worker != worker || cell.place != Place::worker || is_foreign(cell.op) || is_idle(cell))
+        continue;
       (cell.is_loop ? loops : bodies).push_back(i);
       (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;
     }
@@ -193,7 +180,7 @@ class GraphBuilder {
     std::vector<int> chain;
     for (const std::uint32_t cell : shown) {
       chain.push_back(node(figures_.cells[cell].op, false));
-      add_cell(chain.back(), cell);
+      add_cell(at(chain.back()), cell);
     }
     if (!show_loop) {
       for (const std::uint32_t cell : loops)
@@ -209,36 +196,31 @@ class GraphBuilder {
   }
 
   /// Copies to a device belong to the picture wherever they run.
-  bool is_copy_in_step(const CellFigures& cell, const metrics::SinkCell& sink) const {
-    return cell.place == Place::step && cell.items > 0 &&
-           image_.operators()[cell.op].loader.load() == number_ + 1 &&
-           (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) != 0 &&
-           text_of(image_.operators()[cell.op].kind) == name_of(OperatorKind::transfer);
+  bool is_copy_in_step(const CellFigures& cell) const {
+    return cell.place == Place::step && cell.items > 0 && is_ours(cell.op) && ran_in_sink(cell.op) &&
+           is_transfer(cell.op);
   }
 
   void add_sink_operators() {
-    const metrics::SinkCell& sink = loader_.sink;
     const std::uint32_t source = loader_.source_operator.load();
     const double wait_ns = std::max(1.0, figures_.sink.wait_ns);
     std::vector<int> chain;
     std::vector<std::uint32_t> source_cells;
-    const auto of_a_framework = [&](std::uint32_t op) { return image_.operators()[op].loader.load() != 0; };
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (is_copy_in_step(cell, sink)) {
-        const int index = node(cell.op, false);
-        graph_.nodes[static_cast<std::size_t>(index)].in_step = true;
-        add_cell(index, i);
+      if (is_copy_in_step(cell)) {
+        GraphNode& copy = at(node(cell.op, false));
+        copy.in_step = true;
+        add_cell(copy, i);
       }
-      if (cell.place != Place::get_next || of_a_framework(cell.op) ||
-          (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0)
+      if (cell.place != Place::get_next || record_of(cell.op).loader.load() != 0 || !ran_in_sink(cell.op))
         continue;
       if (source != 0 && cell.op == source - 1) {
         source_cells.push_back(i);
-      } else if ((image_.operators()[cell.op].flags.load() & kIsWrappedObject) == 0) {
+      } else if ((record_of(cell.op).flags.load() & kIsWrappedObject) == 0) {
         const int index = node(cell.op, true);
-        add_cell(index, i);
-        if (std::find(chain.begin(), chain.end(), index) == chain.end()) chain.push_back(index);
+        add_cell(at(index), i);
+        add_unique(chain, index);
       }
     }
     double source_ns = -figures_.sink.redirected_ns;
@@ -246,12 +228,12 @@ class GraphBuilder {
     const bool nothing_else = graph_.nodes.empty();
     if (!source_cells.empty() && (nothing_else || source_ns > kSourceShare * wait_ns)) {
       const int index = node(source - 1, true);
-      for (const std::uint32_t cell : source_cells) add_cell(index, cell);
+      for (const std::uint32_t cell : source_cells) add_cell(at(index), cell);
       chain.push_back(index);
     }
     sink_chain_ = chain;
     for (std::uint32_t number = 0; number < kMaxQueues; ++number) {
-      if ((sink.queues.load() >> number & 1) == 0) continue;
+      if ((sink_.queues.load() >> number & 1) == 0) continue;
       if (chain.empty()) {
         queue(number).to_sink = true;
       } else {
@@ -262,7 +244,7 @@ class GraphBuilder {
 
   void connect_declared() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const OperatorRecord& record = image_.operators()[graph_.nodes[i].op];
+      const OperatorRecord& record = record_of(graph_.nodes[i].op);
       for (const std::uint32_t input : record.inputs) {
         if (input > 0 && input <= kMaxQueues) connect(static_cast<int>(i), input - 1, false);
       }
@@ -303,7 +285,13 @@ class GraphBuilder {
       const GraphNode& one = graph_.nodes[i];
       if (!sink_has_queue && one.inputs.empty() && one.outputs.empty() && !one.in_sink) keep[i] = 1;
     }
-    drop_nodes(keep);
+    std::vector<int> kept;
+    for (std::size_t i = 0; i < keep.size(); ++i) {
+      if (keep[i] != 0) kept.push_back(static_cast<int>(i));
+    }
+    arrange(kept);
+    std::erase_if(graph_.queues,
+                  [](const GraphQueue& one) { return one.from.empty() && one.to.empty() && !one.to_sink; });
     shorten_names();
   }
 
@@ -324,23 +312,18 @@ class GraphBuilder {
     }
   }
 
-  void drop_nodes(const std::vector<char>& keep) {
+  /// Leaves the nodes of `order`, in that order.
+  void arrange(const std::vector<int>& order) {
     std::vector<int> moved(graph_.nodes.size(), -1);
-    std::vector<GraphNode> kept;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (keep[i] == 0) continue;
-      moved[i] = static_cast<int>(kept.size());
-      kept.push_back(std::move(graph_.nodes[i]));
+    std::vector<GraphNode> arranged;
+    for (const int index : order) {
+      moved[static_cast<std::size_t>(index)] = static_cast<int>(arranged.size());
+      arranged.push_back(std::move(at(index)));
     }
-    graph_.nodes = std::move(kept);
-    renumber(moved);
-    std::erase_if(graph_.queues,
-                  [](const GraphQueue& one) { return one.from.empty() && one.to.empty() && !one.to_sink; });
-  }
-
-  void renumber(const std::vector<int>& moved) {
+    graph_.nodes = std::move(arranged);
+    const auto now_at = [&](int index) { return index < 0 ? -1 : moved[static_cast<std::size_t>(index)]; };
     const auto move_all = [&](std::vector<int>& list) {
-      for (int& index : list) index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
+      for (int& index : list) index = now_at(index);
       std::erase(list, -1);
     };
     for (GraphQueue& one : graph_.queues) {
@@ -349,8 +332,7 @@ class GraphBuilder {
     }
     for (auto& chain : chains_) move_all(chain);
     move_all(sink_chain_);
-    for (int& index : graph_.node_of_operator)
-      index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
+    for (int& index : graph_.node_of_operator) index = now_at(index);
   }
 
   /// The rest of a thread whose annotated operators come first gets its items from them.
@@ -389,10 +371,9 @@ class GraphBuilder {
     for (const auto& chain : shared) {
       if (chain.size() < 2) continue;
       int number = -1;
-      for (const int index : chain)
-        number = std::max(number, graph_.nodes[static_cast<std::size_t>(index)].segment);
+      for (const int index : chain) number = std::max(number, at(index).segment);
       if (number < 0) number = next++;
-      for (const int index : chain) graph_.nodes[static_cast<std::size_t>(index)].segment = number;
+      for (const int index : chain) at(index).segment = number;
     }
   }
 
@@ -425,44 +406,26 @@ class GraphBuilder {
 
   void sort_by_flow() {
     const std::vector<int> depth = depths();
+    const auto rank_of = [&](int index) {
+      const GraphNode& one = at(index);
+      return std::tuple(one.in_step, one.in_sink, one.in_sink && one.is_source_object,
+                        depth[static_cast<std::size_t>(index)], one.first_done_ns);
+    };
     std::vector<int> order(graph_.nodes.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      const GraphNode& left = graph_.nodes[static_cast<std::size_t>(a)];
-      const GraphNode& right = graph_.nodes[static_cast<std::size_t>(b)];
-      if (left.in_step != right.in_step) return right.in_step;
-      if (left.in_sink != right.in_sink) return right.in_sink;
-      if (left.in_sink && left.is_source_object != right.is_source_object) return right.is_source_object;
-      const int left_depth = depth[static_cast<std::size_t>(a)];
-      const int right_depth = depth[static_cast<std::size_t>(b)];
-      if (left_depth != right_depth) return left_depth < right_depth;
-      return left.first_done_ns < right.first_done_ns;
-    });
-    std::vector<int> moved(order.size());
-    std::vector<GraphNode> sorted;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      moved[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
-      sorted.push_back(std::move(graph_.nodes[static_cast<std::size_t>(order[i])]));
-    }
-    graph_.nodes = std::move(sorted);
-    renumber(moved);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank_of(a) < rank_of(b); });
+    arrange(order);
+    const auto first_of = [](const GraphQueue& one) {
+      return one.from.empty() ? -1 : *std::min_element(one.from.begin(), one.from.end());
+    };
     std::stable_sort(graph_.queues.begin(), graph_.queues.end(),
-                     [](const GraphQueue& a, const GraphQueue& b) {
-                       const auto first = [](const GraphQueue& one) {
-                         return one.from.empty() ? -1 : *std::min_element(one.from.begin(), one.from.end());
-                       };
-                       return first(a) < first(b);
-                     });
+                     [&](const GraphQueue& a, const GraphQueue& b) { return first_of(a) < first_of(b); });
   }
 
-  const SegmentImage& image_;
-  const SegmentFigures& figures_;
-  std::uint32_t number_;
   const LoaderRecord& loader_;
   std::vector<std::uint32_t> canonical_;
   std::vector<std::vector<int>> chains_;  ///< nodes of each thread, in item order
   std::vector<int> sink_chain_;
-  Graph graph_;
 };
 
 }  // namespace
@@ -471,7 +434,7 @@ Graph Graph::of(const SegmentImage& image, const SegmentFigures& figures, std::u
                 const LoaderModel* model) {
   if (image.loaders()[loader].has_own_graph.load() == 0) return GraphBuilder(image, figures, loader).build();
   if (model != nullptr && window_of(*model) == nullptr) return stage_graph(image, figures, loader, *model);
-  return loader_graph(image, figures, loader, model);
+  return window_graph(image, figures, loader, model);
 }
 
 }  // namespace headrace::profile

@@ -1,9 +1,7 @@
-#include "profile/item_flow.h"
+#include "profile/snapshot_parts.h"
 
 #include <algorithm>
 #include <numeric>
-
-#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {

@@ -29,45 +29,14 @@ void Name::assign(std::string_view text) noexcept {
   store_words(bytes.data(), whole.data(), whole.size());
 }
 
-Layout Layout::current() noexcept {
-  struct Shape {
-    std::size_t stride;
-    std::uint32_t count;
-  };
-  const std::array<Shape, kSections> shapes = {{
-      {sizeof(LoaderRecord), kMaxLoaders},
-      {sizeof(OperatorRecord), kMaxOperators},
-      {sizeof(QueueRecord), kMaxQueues},
-      {sizeof(metrics::WorkerCell), kMaxWorkers},
-      {sizeof(metrics::DeliveryRing), kMaxWorkers},
-      {sizeof(metrics::OperatorCell), kMaxCells},
-      {sizeof(std::int64_t), kMaxBins},
-      {sizeof(metrics::HostCell), 1},
-      {sizeof(metrics::RemoteCell), kMaxRemotes},
-      {sizeof(metrics::HistoryTrack), kMaxTracks},
-      {sizeof(metrics::HistoryWord), kHistoryWords},
-      {sizeof(AnnotationName), kMaxAnnotations},
-      {sizeof(metrics::RemoteTraffic), 1},
-  }};
-  constexpr std::uint64_t kPage = 4096;
-  const auto round_up = [](std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; };
-  Layout layout{};
-  std::uint64_t offset = round_up(sizeof(SegmentHeader));
-  for (std::size_t i = 0; i < kSections; ++i) {
-    layout.sections[i] = {offset, static_cast<std::uint32_t>(shapes[i].stride), shapes[i].count};
-    offset = round_up(offset + shapes[i].stride * shapes[i].count);
-  }
-  layout.total_bytes = offset;
-  return layout;
+std::uint64_t hash_of(std::string_view bytes) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
+  return hash;
 }
 
 std::uint64_t header_checksum(const SegmentHeader& header) noexcept {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (std::size_t i = 0; i < offsetof(SegmentHeader, checksum); ++i) {
-    hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
-  }
-  return hash;
+  return hash_of({reinterpret_cast<const char*>(&header), offsetof(SegmentHeader, checksum)});
 }
 
 }  // namespace headrace::profile

@@ -31,12 +31,11 @@ std::string live_pointer_path(const std::string& copy_path) {
 
 std::optional<LivePointer> read_live_pointer(const std::string& copy_path) {
   // O_NONBLOCK: opening a FIFO that somebody left here would wait for ever.
-  const int fd = open(live_pointer_path(copy_path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return std::nullopt;
+  const Descriptor file(
+      open(live_pointer_path(copy_path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info{};
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  std::istringstream text(regular ? read_short(fd) : "");
-  close(fd);
+  if (!file.ok() || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::istringstream text(read_short(file.get()));
   LivePointer pointer;
   std::getline(text, pointer.path);
   text >> std::hex >> pointer.identity >> std::dec >> pointer.owner_pid >> pointer.owner_start >> std::hex >>

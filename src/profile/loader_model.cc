@@ -27,6 +27,13 @@ std::array<std::string_view, 10> names_of(Quantity) noexcept {
           "keeps_workers", "pins",    "passes_by_name", "executor", "copies_ahead"};
 }
 
+std::string as_written(const ParameterValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  return "";
+}
+
 const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
   const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
                                   [](const LoaderBuffer& each) { return each.is_window; });

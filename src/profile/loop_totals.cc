@@ -5,7 +5,7 @@
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/process_identity.h"
-#include "profile/shares.h"
+#include "profile/snapshot_parts.h"
 
 namespace headrace::profile {
 namespace {

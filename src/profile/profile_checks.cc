@@ -1,4 +1,4 @@
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 
 #include <algorithm>
 #include <cmath>

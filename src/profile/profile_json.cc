@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/profile/json_fields.h"
-#include "headrace/profile/profile_checks.h"
 #include "profile/profile_fields.h"
 
 namespace headrace::profile {

@@ -1,10 +1,8 @@
-#include "profile/reconciled_cpu.h"
+#include "profile/snapshot_parts.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
-
-#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {

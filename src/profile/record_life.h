@@ -15,4 +15,9 @@ constexpr bool is_live(std::uint32_t life) {
   return life == life_of(RecordLife::live) || life == life_of(RecordLife::closed);
 }
 
+/// Its thread goes on. Acquire pairs with the publication of its pid and tid.
+inline bool is_live(const metrics::WorkerCell& worker) noexcept {
+  return worker.life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::live);
+}
+
 }  // namespace headrace::profile

@@ -14,6 +14,7 @@
 #include "headrace/profile/errors.h"
 #include "profile/file_calls.h"
 #include "profile/pages.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 
@@ -111,13 +112,8 @@ void SegmentImage::read_file(const std::string& path) {
   if (const auto copy = copies.find(path); fd < 0 && errno == ENOENT && copy != copies.end())
     fd = open(copy->second.c_str(), kReading);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
-  try {
-    read_descriptor(fd, path);
-  } catch (...) {
-    close(fd);
-    throw;
-  }
-  close(fd);
+  const Descriptor file(fd);
+  read_descriptor(fd, path);
 }
 
 void SegmentImage::read_descriptor(int fd, const std::string& name) {
@@ -127,7 +123,7 @@ void SegmentImage::read_descriptor(int fd, const std::string& name) {
     read(file);
     return;
   }
-  const Buffer unpacked(Layout::current().total_bytes);
+  const Buffer unpacked(kLayout.total_bytes);
   const std::size_t bytes = unpack(file, unpacked);
   read(SegmentBytes(unpacked.base, bytes, name));
 }
@@ -198,12 +194,11 @@ void SegmentImage::read_header(const SegmentBytes& source, SegmentHeader& header
 
 void SegmentImage::read(const SegmentBytes& source) {
   const std::uint64_t size = source.size();
-  const Layout expected = Layout::current();
   SegmentHeader header;
   read_header(source, header);
   if (header.checksum != header_checksum(header)) source.fail("header is damaged (checksum)");
-  if (header.total_bytes != expected.total_bytes ||
-      std::memcmp(header.sections.data(), expected.sections.data(), sizeof(header.sections)) != 0) {
+  if (header.total_bytes != kLayout.total_bytes ||
+      std::memcmp(header.sections.data(), kLayout.sections.data(), sizeof(header.sections)) != 0) {
     source.fail("sections do not lie where version " + std::to_string(kLayoutVersion) + " puts them");
   }
   if (size != header.total_bytes) {
@@ -218,7 +213,6 @@ void SegmentImage::read(const SegmentBytes& source) {
 }
 
 void SegmentImage::read_records(const SegmentBytes& source, const SegmentHeader& header) {
-  const Layout layout = Layout::current();
   std::array<std::uint32_t, kSections> counts{};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < kSections; ++i) {
@@ -230,16 +224,16 @@ void SegmentImage::read_records(const SegmentBytes& source, const SegmentHeader&
       wanted = header.words_used.load(std::memory_order_relaxed);
     if (i >= static_cast<std::size_t>(Section::tracks) && !with_history_) wanted = 0;
     if (i == static_cast<std::size_t>(Section::remote_traffic)) wanted = 0;  // of use while it runs
-    counts[i] = std::min(wanted, layout.sections[i].count);
-    bytes += std::uint64_t{layout.sections[i].stride} * counts[i];
+    counts[i] = std::min(wanted, kLayout.sections[i].count);
+    bytes += std::uint64_t{kLayout.sections[i].stride} * counts[i];
   }
   if (buffer_ == nullptr) {
-    buffer_ = std::make_unique<Buffer>(layout.total_bytes);
+    buffer_ = std::make_unique<Buffer>(kLayout.total_bytes);
     buffer_->pages.expect(bytes);
   }
   std::memcpy(buffer_->base, static_cast<const void*>(&header), sizeof(header));
   for (std::size_t i = 0; i < kSections; ++i) {
-    const SectionInfo& info = layout.sections[i];
+    const SectionInfo& info = kLayout.sections[i];
     source.read(info.offset, std::uint64_t{info.stride} * counts[i], buffer_->at(info.offset));
     // Records of an earlier read that this segment does not have.
     if (counts[i] < buffer_->counts[i]) {
@@ -284,8 +278,7 @@ void SegmentImage::settle_groups(const SegmentBytes& source) {
     if (cell.owner.load() - 1 < kMaxWorkers) owned[cell.owner.load() - 1].push_back(&cell);
   }
   for (const metrics::WorkerCell& worker : workers()) {
-    if (worker.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live))
-      continue;
+    if (!is_live(worker)) continue;
     settle(source, worker.lock, [&] {
       const std::uint32_t closed = worker.grid.closed.load();
       const std::uint32_t doublings = worker.grid.doublings.load();
@@ -300,7 +293,7 @@ void SegmentImage::settle_groups(const SegmentBytes& source) {
   }
   for (const QueueRecord& queue : queues()) {
     const metrics::QueueCell& cell = queue.cell;
-    if (queue.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(RecordLife::live)) continue;
+    if (queue.life.load(std::memory_order_relaxed) != life_of(RecordLife::live)) continue;
     settle(source, cell.lock, [&] {
       const std::uint32_t closed = cell.grid.closed.load();
       const std::uint32_t doublings = cell.grid.doublings.load();
@@ -312,7 +305,7 @@ void SegmentImage::settle_groups(const SegmentBytes& source) {
     });
   }
   for (const LoaderRecord& loader : loaders()) {
-    if (loader.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(RecordLife::live)) continue;
+    if (loader.life.load(std::memory_order_relaxed) != life_of(RecordLife::live)) continue;
     settle(source, loader.sink.lock, [&] { again(&loader.sink, sizeof(loader.sink)); });
   }
   if (with_history_) settle_tracks(source);
@@ -352,46 +345,6 @@ SegmentImage SegmentImage::clone() const {
 
 const SegmentHeader& SegmentImage::header() const noexcept {
   return *static_cast<const SegmentHeader*>(buffer_->base);
-}
-
-template <class T>
-std::span<const T> SegmentImage::section(Section which) const noexcept {
-  const SectionInfo& info = header().sections[static_cast<std::size_t>(which)];
-  return {reinterpret_cast<const T*>(buffer_->at(info.offset)), info.count};
-}
-
-std::span<const LoaderRecord> SegmentImage::loaders() const noexcept {
-  return section<LoaderRecord>(Section::loaders);
-}
-std::span<const OperatorRecord> SegmentImage::operators() const noexcept {
-  return section<OperatorRecord>(Section::operators);
-}
-std::span<const QueueRecord> SegmentImage::queues() const noexcept {
-  return section<QueueRecord>(Section::queues);
-}
-std::span<const metrics::WorkerCell> SegmentImage::workers() const noexcept {
-  return section<metrics::WorkerCell>(Section::workers);
-}
-std::span<const metrics::OperatorCell> SegmentImage::cells() const noexcept {
-  return section<metrics::OperatorCell>(Section::cells);
-}
-std::span<const metrics::Relaxed<std::int64_t>> SegmentImage::bins() const noexcept {
-  return section<metrics::Relaxed<std::int64_t>>(Section::bins);
-}
-std::span<const metrics::HistoryTrack> SegmentImage::tracks() const noexcept {
-  return section<metrics::HistoryTrack>(Section::tracks);
-}
-std::span<const metrics::HistoryWord> SegmentImage::words() const noexcept {
-  return section<metrics::HistoryWord>(Section::words);
-}
-std::span<const AnnotationName> SegmentImage::annotations() const noexcept {
-  return section<AnnotationName>(Section::annotations);
-}
-std::span<const metrics::RemoteCell> SegmentImage::remotes() const noexcept {
-  return section<metrics::RemoteCell>(Section::remotes);
-}
-const metrics::HostCell& SegmentImage::host() const noexcept {
-  return section<metrics::HostCell>(Section::host).front();
 }
 
 }  // namespace headrace::profile

@@ -10,11 +10,9 @@
 #include "headrace/profile/figures.h"
 #include "headrace/profile/function_shares.h"
 #include "headrace/profile/graph.h"
-#include "profile/item_flow.h"
-#include "profile/reconciled_cpu.h"
-#include "profile/shares.h"
+#include "profile/record_life.h"
+#include "profile/recording/host_storage.h"
 #include "profile/snapshot_parts.h"
-#include "profile/thread_state.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {
@@ -37,10 +35,7 @@ States normalised(States states) {
 std::optional<Transfer> transfer_of(const TransferFigures& figures) {
   if (figures.copies <= 0 && figures.bytes <= 0 && figures.buffer_wait_ns <= 0) return std::nullopt;
   Transfer transfer;
-  transfer.copies = static_cast<std::uint64_t>(figures.copies);
-  transfer.bytes = static_cast<std::uint64_t>(figures.bytes);
-  transfer.copy_s = figures.copy_ns * kSecond;
-  transfer.buffer_wait_s = figures.buffer_wait_ns * kSecond;
+  copy_totals<TransferFigures>(transfer, figures);
   if (figures.copy_ns > 0 && figures.timed_bytes > 0)
     transfer.bytes_per_s = figures.timed_bytes / transfer.copy_s;
   const double told = figures.pinned_bytes + figures.pageable_bytes;
@@ -191,17 +186,13 @@ class ProfileBuilder {
   }
   bool of_framework() const { return graph_kind() != LoaderGraph::by_threads; }
   /// Each worker of a stream reads the whole of it.
-  bool reads_all() const {
-    return text_of(image_.loaders()[loader_].facts).find("each_worker_reads=all") != std::string_view::npos;
-  }
+  bool reads_all() const { return fact_of(image_.loaders()[loader_], "each_worker_reads") == "all"; }
   /// Batches of its own that one of the loop's is made of.
   double joined_batches() const {
-    constexpr std::string_view kFact = "batches_per_step=";
     constexpr int kMax = 100'000;
-    const std::string_view facts = text_of(image_.loaders()[loader_].facts);
+    const std::string_view fact = fact_of(image_.loaders()[loader_], "batches_per_step");
     int joined = 1;
-    if (const std::size_t at = facts.find(kFact); at != std::string_view::npos)
-      std::from_chars(facts.data() + at + kFact.size(), facts.data() + facts.size(), joined);
+    std::from_chars(fact.data(), fact.data() + fact.size(), joined);
     return std::clamp(joined, 1, kMax);
   }
   /// Its stages are connected by queues.
@@ -481,9 +472,7 @@ class ProfileBuilder {
     }
     std::size_t lost = 0;
     for (const WorkerFigures& worker : figures_.workers) {
-      const auto& record = image_.workers()[worker.index];
-      const bool live = record.life.load(std::memory_order_relaxed) ==
-                        static_cast<std::uint32_t>(metrics::WorkerLife::live);
+      const bool live = is_live(image_.workers()[worker.index]);
       lost += figures_.running && live && !worker.alive && !worker.is_sink ? 1 : 0;
     }
     if (lost > 0) {
@@ -509,11 +498,7 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
   std::vector<LoaderSummary> loaders;
   const auto records = image.loaders();
   for (std::uint32_t i = 0; i < records.size(); ++i) {
-    const std::uint32_t life = records[i].life.load(std::memory_order_relaxed);
-    if (life != static_cast<std::uint32_t>(RecordLife::live) &&
-        life != static_cast<std::uint32_t>(RecordLife::closed)) {
-      continue;
-    }
+    if (!is_live(records[i].life.load(std::memory_order_relaxed))) continue;
     const metrics::SinkCell& sink = records[i].sink;
     const auto seconds = [](const metrics::Relaxed<std::int64_t>& ns) {
       return static_cast<double>(std::max<std::int64_t>(0, ns.load())) * kSecond;
@@ -521,13 +506,12 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
     const double first_s = seconds(sink.first_batch_ns) + seconds(sink.later_epochs_ns);
     loaders.push_back({i, std::string(records[i].name.view()), sink.steps.load(),
                        seconds(sink.wait_ns) + first_s, first_s, seconds(sink.compute_ns), sink.epochs.load(),
-                       text_of(records[i].facts).find("superseded=yes") != std::string_view::npos});
+                       fact_of(records[i], "superseded") == "yes"});
   }
   const std::vector<LoaderSummary> all = loaders;
   for (LoaderSummary& outer : loaders) {
-    const std::string inside = "inside=" + std::to_string(outer.index) + "\n";
     for (const LoaderSummary& inner : all) {
-      if (text_of(records[inner.index].facts).find(inside) != std::string_view::npos)
+      if (fact_of(records[inner.index], "inside") == std::to_string(outer.index))
         outer.wait_s = std::max(0.0, outer.wait_s - inner.wait_s);
     }
   }

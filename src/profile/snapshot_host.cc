@@ -1,6 +1,7 @@
 #include "profile/snapshot_parts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace headrace::profile {
@@ -18,47 +19,26 @@ constexpr std::uint64_t kMinProbes = 3;
 using Increase = std::optional<double>;
 
 struct Stretch {
-  double covered = 0;
-  Increase tree_cpu, process_cpu, other_ranks, busy, throttled, io_pressure, memory_pressure, refaulted,
-      swapped_in;
   double cores = 0;
+  std::array<Increase, metrics::kHostFigures> figures;
 
+  const Increase& of(HostFigure which) const { return figures[static_cast<std::size_t>(which)]; }
+  double covered() const { return of(HostFigure::covered).value_or(0); }
   Increase foreign() const {
-    if (!busy || !tree_cpu) return std::nullopt;
-    return std::max(0.0, *busy - *tree_cpu - other_ranks.value_or(0));
+    const Increase& busy = of(HostFigure::busy);
+    const Increase& own = of(HostFigure::tree_cpu);
+    if (!busy || !own) return std::nullopt;
+    return std::max(0.0, *busy - *own - of(HostFigure::other_ranks_cpu).value_or(0));
   }
   std::optional<double> share_of_cores(const Increase& ns) const {
-    if (!ns || covered <= 0 || cores <= 0) return std::nullopt;
-    return std::clamp(*ns / (covered * cores), 0.0, 1.0);
+    if (!ns || covered() <= 0 || cores <= 0) return std::nullopt;
+    return std::clamp(*ns / (covered() * cores), 0.0, 1.0);
   }
-  std::optional<double> share_of_time(const Increase& ns) const {
-    if (!ns || covered <= 0) return std::nullopt;
-    return std::clamp(*ns / covered, 0.0, 1.0);
+  std::optional<double> share_of_time(HostFigure which) const {
+    if (!of(which) || covered() <= 0) return std::nullopt;
+    return std::clamp(*of(which) / covered(), 0.0, 1.0);
   }
 };
-
-template <class At>
-Stretch stretch(const HostCell& cell, At&& at) {
-  Stretch out;
-  const std::uint32_t available = cell.available.load();
-  const auto figure = [&](HostFigure which) -> Increase {
-    if ((available >> static_cast<int>(which) & 1) == 0) return std::nullopt;
-    const double value = at(static_cast<int>(which));
-    return std::isfinite(value) && value >= 0 ? Increase(value) : std::nullopt;
-  };
-  out.covered = figure(HostFigure::covered).value_or(0);
-  out.cores = std::min<std::uint32_t>(cell.cores.load(), 65536);
-  out.tree_cpu = figure(HostFigure::tree_cpu);
-  out.process_cpu = figure(HostFigure::process_cpu);
-  out.other_ranks = figure(HostFigure::other_ranks_cpu);
-  out.busy = figure(HostFigure::busy);
-  out.throttled = figure(HostFigure::throttled);
-  out.io_pressure = figure(HostFigure::io_pressure);
-  out.memory_pressure = figure(HostFigure::memory_pressure);
-  out.refaulted = figure(HostFigure::refaulted);
-  out.swapped_in = figure(HostFigure::swapped_in);
-  return out;
-}
 
 std::int64_t grid_width(const HostCell& cell) {
   return metrics::kFirstWindowNs << std::min(cell.grid.doublings.load(), metrics::kMaxDoublings);
@@ -75,9 +55,15 @@ double total_at(const HostCell& cell, int figure, std::int64_t boundary_ns) {
 }
 
 Stretch between(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) {
-  return stretch(cell, [&](int figure) {
-    return std::max(0.0, total_at(cell, figure, to_ns) - total_at(cell, figure, from_ns));
-  });
+  Stretch out;
+  out.cores = std::min<std::uint32_t>(cell.cores.load(), 65536);
+  const std::uint32_t available = cell.available.load();
+  for (int which = 0; which < metrics::kHostFigures; ++which) {
+    const double value = std::max(0.0, total_at(cell, which, to_ns) - total_at(cell, which, from_ns));
+    if ((available >> which & 1) != 0 && std::isfinite(value))
+      out.figures[static_cast<std::size_t>(which)] = value;
+  }
+  return out;
 }
 
 /// Foreign CPU counts as far as it and the run together exceed the cores: what others use in windows in which
@@ -93,10 +79,10 @@ std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std
   for (std::int64_t k = from_ns / width; k < last; ++k) {
     const Stretch window = between(cell, k * width, (k + 1) * width);
     const Increase foreign = window.foreign();
-    if (!foreign || window.covered <= 0) continue;
+    if (!foreign || window.covered() <= 0) continue;
     known = true;
-    covered += window.covered * window.cores;
-    if (*window.busy >= kFull * window.covered * window.cores) contended += *foreign;
+    covered += window.covered() * window.cores;
+    if (*window.of(HostFigure::busy) >= kFull * window.covered() * window.cores) contended += *foreign;
   }
   if (!known || covered <= 0) return std::nullopt;
   if (run_queue_ns) contended = std::min(contended, *run_queue_ns);
@@ -151,27 +137,28 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   const std::int64_t from_ns = std::max<std::int64_t>(0, to_ns - figures.loop_ns);
   const Stretch whole =
       between(cell, from_ns / grid_width(cell) * grid_width(cell), to_ns + grid_width(cell));
-  host.cpu_share = whole.share_of_cores(whole.tree_cpu);
-  if (whole.process_cpu && whole.covered > 0) host.process_cpu_cores = *whole.process_cpu / whole.covered;
+  host.cpu_share = whole.share_of_cores(whole.of(HostFigure::tree_cpu));
+  const Increase& process_cpu = whole.of(HostFigure::process_cpu);
+  if (process_cpu && whole.covered() > 0) host.process_cpu_cores = *process_cpu / whole.covered();
   host.foreign_cpu_share = whole.share_of_cores(whole.foreign());
   Increase waited_for_cores;
   for (const WorkerFigures& worker : figures.workers) {
     if (worker.run_queue_ns) waited_for_cores = waited_for_cores.value_or(0) + *worker.run_queue_ns;
   }
   host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell), waited_for_cores);
-  host.throttled_share = whole.share_of_time(whole.throttled);
-  host.io_pressure_share = whole.share_of_time(whole.io_pressure);
-  host.memory_pressure_share = whole.share_of_time(whole.memory_pressure);
-  host.refaulted_bytes = whole.refaulted;
-  host.swapped_in_bytes = whole.swapped_in;
+  host.throttled_share = whole.share_of_time(HostFigure::throttled);
+  host.io_pressure_share = whole.share_of_time(HostFigure::io_pressure);
+  host.memory_pressure_share = whole.share_of_time(HostFigure::memory_pressure);
+  host.refaulted_bytes = whole.of(HostFigure::refaulted);
+  host.swapped_in_bytes = whole.of(HostFigure::swapped_in);
 }
 
 WindowHost host_window(const SegmentImage& image, std::int64_t k, std::int64_t width) {
   const HostCell& cell = image.host();
   if (cell.begun.load() == 0) return {};
   const Stretch window = between(cell, k * width, (k + 1) * width);
-  return {window.share_of_cores(window.tree_cpu), window.share_of_cores(window.foreign()),
-          window.share_of_time(window.throttled)};
+  return {window.share_of_cores(window.of(HostFigure::tree_cpu)), window.share_of_cores(window.foreign()),
+          window.share_of_time(HostFigure::throttled)};
 }
 
 }  // namespace headrace::profile

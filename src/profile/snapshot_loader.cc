@@ -8,7 +8,6 @@
 
 #include "headrace/profile/stages.h"
 #include "profile/profile_fields.h"
-#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {
@@ -17,6 +16,18 @@ double items_of(const SegmentFigures& figures, const GraphNode& node) {
   double items = 0;
   for (const std::uint32_t cell : node.cells) items += static_cast<double>(figures.cells[cell].items);
   return items;
+}
+
+template <class Visit>
+void each_fact(const LoaderRecord& loader, Visit&& visit) {
+  std::string_view text = text_of(loader.facts);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos && equals > 0)
+      visit(line.substr(0, equals), line.substr(equals + 1));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
 }
 
 /// The parameters as text, then what was seen while the loader ran.
@@ -29,14 +40,9 @@ std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional
       settings.push_back({each.name, has_value ? as_written(each.value) : "None"});
     }
   }
-  std::string_view text = text_of(loader.facts);
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    const std::size_t equals = line.find('=');
-    if (equals != std::string_view::npos && equals > 0)
-      settings.push_back({std::string(line.substr(0, equals)), std::string(line.substr(equals + 1))});
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-  }
+  each_fact(loader, [&](std::string_view name, std::string_view value) {
+    settings.push_back({std::string(name), std::string(value)});
+  });
   return settings;
 }
 
@@ -97,6 +103,13 @@ Parameter buffer_parameter(const LoaderModel& model, int from, int to, double ca
 }
 
 }  // namespace
+
+std::string_view fact_of(const LoaderRecord& loader, std::string_view name) {
+  std::string_view found;
+  each_fact(loader,
+            [&](std::string_view each, std::string_view value) { found = each == name ? value : found; });
+  return found;
+}
 
 double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node,
                               double joined) {

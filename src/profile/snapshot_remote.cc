@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profile/shares.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {
@@ -33,13 +32,10 @@ std::vector<RemoteLoad> load_of(const RemoteTotals& total) {
   for (const RemoteLoadFigures& load : total.load) {
     if (load.answers <= 0 && load.transfers <= 0) continue;
     RemoteLoad row;
-    row.answers = whole(load.answers);
+    copy_totals<RemoteLoadFigures>(row, load);
     row.waiting = mean(load.waiting_milli * kMilli, load.answers);
     row.first_byte_s = mean(load.first_byte_ns * kSecond, load.answers);
-    row.transfers = whole(load.transfers);
     row.transferring = mean(load.transferring_milli * kMilli, load.transfers);
-    row.bytes = whole(load.bytes);
-    row.transfer_s = load.transfer_ns * kSecond;
     rows.push_back(row);
   }
   return rows;
@@ -59,7 +55,7 @@ std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t own
   Remote remote;
   for (const double count : total.answers) remote.requests += whole(count);
   if (remote.requests == 0) return std::nullopt;
-  remote.bytes = whole(total.bytes);
+  copy_totals<RemoteTotals>(remote, total);
   remote.ok = answers(ok);
   remote.redirects = answers(redirect);
   remote.client_errors = answers(client_error);
@@ -67,16 +63,7 @@ std::optional<Remote> remote_of(const SegmentFigures& figures, std::uint32_t own
   remote.server_errors = answers(server_error);
   remote.unavailable = answers(unavailable);
   remote.connection_errors = answers(no_connection);
-  remote.retries = whole(total.retries);
-  remote.backoff_s = total.backoff_ns * kSecond;
-  remote.refused_s = total.refused_ns * kSecond;
-  remote.first_byte_s = total.first_byte_ns * kSecond;
-  remote.transfer_s = total.transfer_ns * kSecond;
   remote.latency = total.latency.latency();
-  remote.first_reads = whole(total.first_reads);
-  remote.first_reads_s = total.first_read_ns * kSecond;
-  remote.repeated_reads = whole(total.repeated_reads);
-  remote.repeated_reads_s = total.repeated_read_ns * kSecond;
   remote.load = load_of(total);
   remote.first_byte_by_load = trend_of(total.first_byte_by_load);
   remote.transfer_by_load = trend_of(total.transfer_by_load);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "profile/shares.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "profile/shares.h"
-
 namespace headrace::profile {
 
 void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentFigures& figures,

@@ -19,18 +19,6 @@ constexpr std::size_t kTextRows = 8;
 constexpr std::size_t kBar = 12;
 constexpr std::size_t kLongestNote = 200;
 
-/// In capitals, but for a unit behind a number.
-std::string headed(const std::string& heading) {
-  std::string text = heading;
-  bool is_unit = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i > 0 && text[i - 1] == ' ')
-      is_unit = i > 1 && std::isdigit(static_cast<unsigned char>(text[i - 2])) != 0;
-    if (!is_unit) text[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
-  }
-  return text;
-}
-
 std::string bar(double share) {
   const double filled = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) * static_cast<double>(kBar) : 0;
   std::string text;
@@ -67,6 +55,17 @@ void add_places(Lines& lines, const Block& block, std::size_t width) {
 }
 
 }  // namespace
+
+std::string headed(const std::string& heading) {
+  std::string text = heading;
+  bool is_unit = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && text[i - 1] == ' ')
+      is_unit = i > 1 && std::isdigit(static_cast<unsigned char>(text[i - 2])) != 0;
+    if (!is_unit) text[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
+  }
+  return text;
+}
 
 void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width) {
   const std::size_t indent = columns(first);

@@ -74,6 +74,8 @@ Lines lines_of(const Block& block, std::size_t width);
 /// Its members by their names; null if it is empty.
 nlohmann::json json_of(const Block& block);
 
+/// A heading in capitals, but for a unit behind a number.
+std::string headed(const std::string& heading);
 /// Adds lines of `says` behind `first`, which the others are indented by; none of an empty sentence.
 void add_sentence(Lines& lines, const std::string& first, const std::string& says, std::size_t width);
 

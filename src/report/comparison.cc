@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "headrace/analysis/words.h"
 #include "headrace/profile/json_fields.h"
 #include "printable.h"
-#include "table.h"
+#include "sections.h"
 
 namespace headrace::analysis {
 
@@ -213,10 +212,6 @@ std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
   return all;
 }
 
-void add_wrapped(std::string& text, const std::string& sentence, std::size_t width) {
-  for (const std::string& line : wrapped(sentence, width - 2)) text += "  " + line + "\n";
-}
-
 Table table_of(const ComparisonTable& part) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < part.columns.size(); ++i) {
@@ -225,12 +220,6 @@ Table table_of(const ComparisonTable& part) {
   Table table(std::move(columns));
   for (const std::vector<std::string>& row : part.rows) table.add(row);
   return table;
-}
-
-std::string heading(std::string title) {
-  std::transform(title.begin(), title.end(), title.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-  return title;
 }
 
 }  // namespace
@@ -245,16 +234,18 @@ std::string headline_of(const analysis::Comparison& comparison) {
 
 std::string to_text(const analysis::Comparison& comparison, TextOptions options) {
   const auto width = static_cast<std::size_t>(std::clamp(options.width, 40, 1000));
-  std::string text;
+  Lines lines;
   for (const std::string& line : wrapped(headline_of(comparison), width))
-    text += (options.color ? "\x1b[1m" + line + "\x1b[0m" : line) + "\n";
-  add_wrapped(text, where_it_differs(comparison), width);
-  text += "\n";
-  for (const std::string& remark : remarks(comparison)) add_wrapped(text, remark, width);
+    lines.push_back(options.color ? "\x1b[1m" + line + "\x1b[0m" : line);
+  add_sentence(lines, "  ", where_it_differs(comparison), width);
+  lines.emplace_back();
+  for (const std::string& remark : remarks(comparison)) add_sentence(lines, "  ", remark, width);
   for (const ComparisonTable& part : tables(comparison)) {
-    text += "\n" + heading(part.title) + "\n";
-    for (const std::string& line : table_of(part).lines(width - 2)) text += "  " + line + "\n";
+    lines.insert(lines.end(), {"", headed(part.title)});
+    add_table(lines, table_of(part), width);
   }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
   return text;
 }
 

@@ -7,11 +7,10 @@
 #include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/analysis/words.h"
 #include "headrace/profile/json_fields.h"
-#include "headrace/profile/rank_figures.h"
+#include "headrace/profile/profile.h"
 #include "lane_rows.h"
-#include "queue_groups.h"
+#include "shown_rows.h"
 #include "wording.h"
-#include "worker_states.h"
 
 namespace headrace::report {
 

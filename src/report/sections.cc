@@ -8,10 +8,9 @@
 #include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "printable.h"
-#include "queue_groups.h"
+#include "shown_rows.h"
 #include "table.h"
 #include "wording.h"
-#include "worker_states.h"
 
 namespace headrace::report {
 

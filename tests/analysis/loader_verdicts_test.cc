@@ -11,7 +11,6 @@
 #include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/errors.h"
-#include "headrace/profile/profile_checks.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/dataloader_model.h"
 #include "support/simulation/labelled_loaders.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/profile/run_folder.h"
 #include "headrace/profile/session.h"
 
 namespace headrace::profile {

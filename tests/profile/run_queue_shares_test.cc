@@ -1,4 +1,4 @@
-#include "../../src/profile/reconciled_cpu.h"
+#include "../../src/profile/snapshot_parts.h"
 
 #include <gtest/gtest.h>
 

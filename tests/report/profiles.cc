@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 
 namespace headrace::report {
 

@@ -38,13 +38,13 @@ struct TransferFigures {
 template <class Visit>
 constexpr void totals_of(Of<TransferFigures>, Visit&& total) {
   using Cell = metrics::TransferCell;
-  total(&TransferFigures::copies, &Cell::copies);
-  total(&TransferFigures::bytes, &Cell::bytes);
+  total(&TransferFigures::copies, &Cell::copies, &Transfer::copies);
+  total(&TransferFigures::bytes, &Cell::bytes, &Transfer::bytes);
   total(&TransferFigures::pinned_bytes, &Cell::pinned_bytes);
   total(&TransferFigures::pageable_bytes, &Cell::pageable_bytes);
   total(&TransferFigures::timed_bytes, &Cell::timed_bytes);
-  total(&TransferFigures::copy_ns, &Cell::copy_ns);
-  total(&TransferFigures::buffer_wait_ns, &Cell::buffer_wait_ns);
+  total(&TransferFigures::copy_ns, &Cell::copy_ns, &Transfer::copy_s);
+  total(&TransferFigures::buffer_wait_ns, &Cell::buffer_wait_ns, &Transfer::buffer_wait_s);
 }
 
 struct RemoteLoadFigures {
@@ -54,13 +54,13 @@ struct RemoteLoadFigures {
 template <class Visit>
 constexpr void totals_of(Of<RemoteLoadFigures>, Visit&& total) {
   using Cell = metrics::RemoteLoadCell;
-  total(&RemoteLoadFigures::answers, &Cell::answers);
+  total(&RemoteLoadFigures::answers, &Cell::answers, &RemoteLoad::answers);
   total(&RemoteLoadFigures::waiting_milli, &Cell::waiting_milli);
   total(&RemoteLoadFigures::transferring_milli, &Cell::transferring_milli);
   total(&RemoteLoadFigures::first_byte_ns, &Cell::first_byte_ns);
-  total(&RemoteLoadFigures::transfers, &Cell::transfers);
-  total(&RemoteLoadFigures::bytes, &Cell::bytes);
-  total(&RemoteLoadFigures::transfer_ns, &Cell::transfer_ns);
+  total(&RemoteLoadFigures::transfers, &Cell::transfers, &RemoteLoad::transfers);
+  total(&RemoteLoadFigures::bytes, &Cell::bytes, &RemoteLoad::bytes);
+  total(&RemoteLoadFigures::transfer_ns, &Cell::transfer_ns, &RemoteLoad::transfer_s);
 }
 
 struct TrendFigures {
@@ -89,16 +89,16 @@ struct RemoteTotals {
 template <class Visit>
 constexpr void totals_of(Of<RemoteTotals>, Visit&& total) {
   using Cell = metrics::RemoteCell;
-  total(&RemoteTotals::bytes, &Cell::bytes);
-  total(&RemoteTotals::retries, &Cell::retries);
-  total(&RemoteTotals::backoff_ns, &Cell::backoff_ns);
-  total(&RemoteTotals::first_byte_ns, &Cell::first_byte_ns);
-  total(&RemoteTotals::transfer_ns, &Cell::transfer_ns);
-  total(&RemoteTotals::refused_ns, &Cell::refused_ns);
-  total(&RemoteTotals::first_reads, &Cell::first_reads);
-  total(&RemoteTotals::first_read_ns, &Cell::first_read_ns);
-  total(&RemoteTotals::repeated_reads, &Cell::repeated_reads);
-  total(&RemoteTotals::repeated_read_ns, &Cell::repeated_read_ns);
+  total(&RemoteTotals::bytes, &Cell::bytes, &Remote::bytes);
+  total(&RemoteTotals::retries, &Cell::retries, &Remote::retries);
+  total(&RemoteTotals::backoff_ns, &Cell::backoff_ns, &Remote::backoff_s);
+  total(&RemoteTotals::first_byte_ns, &Cell::first_byte_ns, &Remote::first_byte_s);
+  total(&RemoteTotals::transfer_ns, &Cell::transfer_ns, &Remote::transfer_s);
+  total(&RemoteTotals::refused_ns, &Cell::refused_ns, &Remote::refused_s);
+  total(&RemoteTotals::first_reads, &Cell::first_reads, &Remote::first_reads);
+  total(&RemoteTotals::first_read_ns, &Cell::first_read_ns, &Remote::first_reads_s);
+  total(&RemoteTotals::repeated_reads, &Cell::repeated_reads, &Remote::repeated_reads);
+  total(&RemoteTotals::repeated_read_ns, &Cell::repeated_read_ns, &Remote::repeated_reads_s);
   total(&RemoteTotals::answers, &Cell::answers);
   total(&RemoteTotals::latency, &Cell::latency);
   total(&RemoteTotals::load, &Cell::load);

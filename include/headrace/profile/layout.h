@@ -242,10 +242,45 @@ struct alignas(64) SegmentHeader {
 struct Layout {
   std::array<SectionInfo, kSections> sections;
   std::uint64_t total_bytes;
-  static Layout current() noexcept;
+  static constexpr Layout current() noexcept;
 };
 
-/// FNV-1a over the fixed part of a header.
+constexpr Layout Layout::current() noexcept {
+  Layout layout{{{
+                    {0, sizeof(LoaderRecord), kMaxLoaders},
+                    {0, sizeof(OperatorRecord), kMaxOperators},
+                    {0, sizeof(QueueRecord), kMaxQueues},
+                    {0, sizeof(metrics::WorkerCell), kMaxWorkers},
+                    {0, sizeof(metrics::DeliveryRing), kMaxWorkers},
+                    {0, sizeof(metrics::OperatorCell), kMaxCells},
+                    {0, sizeof(std::int64_t), kMaxBins},
+                    {0, sizeof(metrics::HostCell), 1},
+                    {0, sizeof(metrics::RemoteCell), kMaxRemotes},
+                    {0, sizeof(metrics::HistoryTrack), kMaxTracks},
+                    {0, sizeof(metrics::HistoryWord), kHistoryWords},
+                    {0, sizeof(AnnotationName), kMaxAnnotations},
+                    {0, sizeof(metrics::RemoteTraffic), 1},
+                }},
+                sizeof(SegmentHeader)};
+  const auto to_page = [&] { layout.total_bytes = (layout.total_bytes + 4095) / 4096 * 4096; };
+  to_page();
+  for (SectionInfo& section : layout.sections) {
+    section.offset = layout.total_bytes;
+    layout.total_bytes += std::uint64_t{section.stride} * section.count;
+    to_page();
+  }
+  return layout;
+}
+
+inline constexpr Layout kLayout = Layout::current();
+
+constexpr const SectionInfo& info_of(Section section) noexcept {
+  return kLayout.sections[static_cast<std::size_t>(section)];
+}
+
+/// FNV-1a: equal in every process.
+std::uint64_t hash_of(std::string_view bytes) noexcept;
+/// The hash of the fixed part of a header.
 std::uint64_t header_checksum(const SegmentHeader& header) noexcept;
 
 }  // namespace headrace::profile

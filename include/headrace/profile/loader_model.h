@@ -11,12 +11,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "headrace/profile/figure.h"
-#include "headrace/profile/parameter_value.h"
 
 namespace headrace::profile {
+
+/// A parameter's value in its own type: workers are an integer, order a bool, a way to start a text; monostate: none.
+/// JSON and Python get the same types, so that `Loader(workers=advice.to)` works.
+using ParameterValue = std::variant<std::monostate, bool, std::int64_t, std::string>;
+
+/// As it is written in Python: "True", "4", "process"; "" if there is no value.
+std::string as_written(const ParameterValue& value);
 
 enum class RunsIn : std::uint8_t { loop, thread, process, async };
 /// How the workers of a stage get their next piece of work.

@@ -77,8 +77,6 @@ class Registry {
   bool is_crowded() const noexcept;
 
  private:
-  /// Records of a section that were ever assigned: the rest may be a hole in the file.
-  std::uint32_t given_out(Section section) const noexcept;
   /// False: the file system has no room for it.
   bool back_record(Section section, std::uint32_t index) noexcept;
   int claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
@@ -104,6 +102,7 @@ class Registry {
   void free_operator(std::uint32_t op);
   void free_queue(std::uint32_t queue);
   bool owned_here() const noexcept;
+  std::vector<metrics::OperatorCell*> cells_of(std::uint32_t worker);
   void fold_worker(std::uint32_t index);
   void settle_gone(std::uint32_t index);
   void forget_start_up(std::uint32_t index);

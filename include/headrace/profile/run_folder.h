@@ -49,6 +49,9 @@ void write_home(const std::string& live_path, const std::string& copy_path);
 /// The thread that found a live segment can read it by its path when it has been brought home since, too.
 std::vector<RunSegment> find_segments(const std::string& run);
 
+/// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.
+int default_rank();
+
 /// A line for each recording of the run of which there is nothing to read, and why.
 std::vector<std::string> missing_recordings(const std::string& run);
 

@@ -2,9 +2,11 @@
 // runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "headrace/metrics/history_store.h"
@@ -49,6 +51,16 @@ class Segment {
   /// Gives the pages of a record their memory; false if there is no room. Before its first use.
   bool back_record(Section section, std::uint32_t index) noexcept;
 
+  /// Records of a section that were ever given out: the rest may be a hole in the file.
+  std::uint32_t given_out(Section section) noexcept {
+    return std::min(header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed),
+                    info_of(section).count);
+  }
+  std::span<LoaderRecord> known_loaders() noexcept { return {loaders(), given_out(Section::loaders)}; }
+  std::span<QueueRecord> known_queues() noexcept { return {queues(), given_out(Section::queues)}; }
+  std::span<metrics::WorkerCell> known_workers() noexcept { return {workers(), given_out(Section::workers)}; }
+  std::span<metrics::OperatorCell> known_cells() noexcept { return {cells(), given_out(Section::cells)}; }
+
   SegmentHeader& header() noexcept { return *static_cast<SegmentHeader*>(base_); }
   LoaderRecord* loaders() noexcept { return section<LoaderRecord>(Section::loaders); }
   OperatorRecord* operators() noexcept { return section<OperatorRecord>(Section::operators); }
@@ -84,8 +96,7 @@ class Segment {
 
   template <class T>
   T* section(Section which) noexcept {
-    return reinterpret_cast<T*>(static_cast<char*>(base_) +
-                                header().sections[static_cast<std::size_t>(which)].offset);
+    return reinterpret_cast<T*>(static_cast<char*>(base_) + info_of(which).offset);
   }
 
   void* base_;
@@ -93,6 +104,9 @@ class Segment {
   std::string path_;
   std::string problem_;
 };
+
+/// Reads a segment's header; false if the file is none of this version.
+bool read_header(int fd, SegmentHeader& header) noexcept;
 
 /// Writes what is held to `path`, compressed with gzip. Throws Error; then whatever was at `path` is still
 /// there.

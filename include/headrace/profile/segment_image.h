@@ -44,17 +44,33 @@ class SegmentImage {
   bool empty() const noexcept;
 
   const SegmentHeader& header() const noexcept;
-  std::span<const LoaderRecord> loaders() const noexcept;
-  std::span<const OperatorRecord> operators() const noexcept;
-  std::span<const QueueRecord> queues() const noexcept;
-  std::span<const metrics::WorkerCell> workers() const noexcept;
-  std::span<const metrics::OperatorCell> cells() const noexcept;
-  std::span<const metrics::Relaxed<std::int64_t>> bins() const noexcept;
-  const metrics::HostCell& host() const noexcept;
-  std::span<const metrics::RemoteCell> remotes() const noexcept;
-  std::span<const metrics::HistoryTrack> tracks() const noexcept;
-  std::span<const metrics::HistoryWord> words() const noexcept;
-  std::span<const AnnotationName> annotations() const noexcept;
+  std::span<const LoaderRecord> loaders() const noexcept { return section<LoaderRecord>(Section::loaders); }
+  std::span<const OperatorRecord> operators() const noexcept {
+    return section<OperatorRecord>(Section::operators);
+  }
+  std::span<const QueueRecord> queues() const noexcept { return section<QueueRecord>(Section::queues); }
+  std::span<const metrics::WorkerCell> workers() const noexcept {
+    return section<metrics::WorkerCell>(Section::workers);
+  }
+  std::span<const metrics::OperatorCell> cells() const noexcept {
+    return section<metrics::OperatorCell>(Section::cells);
+  }
+  std::span<const metrics::Relaxed<std::int64_t>> bins() const noexcept {
+    return section<metrics::Relaxed<std::int64_t>>(Section::bins);
+  }
+  std::span<const metrics::RemoteCell> remotes() const noexcept {
+    return section<metrics::RemoteCell>(Section::remotes);
+  }
+  std::span<const metrics::HistoryTrack> tracks() const noexcept {
+    return section<metrics::HistoryTrack>(Section::tracks);
+  }
+  std::span<const metrics::HistoryWord> words() const noexcept {
+    return section<metrics::HistoryWord>(Section::words);
+  }
+  std::span<const AnnotationName> annotations() const noexcept {
+    return section<AnnotationName>(Section::annotations);
+  }
+  const metrics::HostCell& host() const noexcept { return section<metrics::HostCell>(Section::host).front(); }
 
  private:
   class SegmentBytes;
@@ -69,7 +85,10 @@ class SegmentImage {
   template <class ReadAgain>
   void settle(const SegmentBytes& source, const metrics::Seqlock& lock, ReadAgain&& read_again);
   template <class T>
-  std::span<const T> section(Section which) const noexcept;
+  std::span<const T> section(Section which) const noexcept {
+    const char* base = reinterpret_cast<const char*>(&header());
+    return {reinterpret_cast<const T*>(base + info_of(which).offset), info_of(which).count};
+  }
 
   std::unique_ptr<Buffer> buffer_;
   std::string path_;

@@ -149,7 +149,5 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
 std::string default_run_folder();
 /// The default folder has nothing but date, time and pid for a name.
 bool default_run_is_unnamed();
-/// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.
-int default_rank();
 
 }  // namespace headrace::profile

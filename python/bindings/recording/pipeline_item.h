@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "crossing.h"
 #include "headrace/pipeline/wait_hooks.h"
-#include "interpreter_lock.h"
 
 namespace headrace::python {
 
@@ -53,7 +53,8 @@ class Item {
 class BodyFailure : public std::exception {
  public:
   /// Takes the error that is set over; with the lock held.
-  BodyFailure();
+  BodyFailure()
+      : value_(std::make_shared<Item>(calling_python([] { return Py_XNewRef(KeptError().exception()); }))) {}
   /// Its message is Python's to tell (`raise_operator_error`): asking for it runs the exception's own code.
   const char* what() const noexcept override { return "a Python exception"; }
   /// The exception object, which has its traceback; a borrowed reference.

@@ -152,11 +152,8 @@ void add_sessions(py::module_& module) {
           "begin", [](profile::OperatorHandle& self) { return self.begin(); },
           "False if nothing is recorded; ``end`` is then not called.")
       .def("end", &profile::OperatorHandle::end, py::arg("failed"))
-      .def(
-          "sampled_functions",
-          [](profile::OperatorHandle& self, const std::string& lines) { self.sampled_functions(lines); },
-          py::arg("lines"),
-          "Functions that take its time: \"name<tab>share<newline>\" each. On a thread that records.")
+      .def("sampled_functions", &profile::OperatorHandle::sampled_functions, py::arg("lines"),
+           "Functions that take its time: \"name<tab>share<newline>\" each. On a thread that records.")
       .def(
           "declare",
           [](profile::OperatorHandle& self, const py::iterable& inputs, const py::iterable& outputs) {
@@ -257,13 +254,8 @@ void add_sessions(py::module_& module) {
           "computes", &sink_counter<&metrics::SinkCell::computes>,
           "Steps whose compute is complete: not that of a loop that was left in the middle of one.")
       .def_property_readonly("active", &sink_counter<&metrics::SinkCell::active>, "Its loops that run now.")
-      .def(
-          "note",
-          [](profile::LoaderHandle& self, const std::string& key, const std::string& value) {
-            self.note(key, value);
-          },
-          py::arg("key"), py::arg("value"),
-          "A fact about it that verdicts use; the first one of a key stays.")
+      .def("note", &profile::LoaderHandle::note, py::arg("key"), py::arg("value"),
+           "A fact about it that verdicts use; the first one of a key stays.")
       .def(
           "set_ceiling",
           [](const profile::LoaderHandle& self, double step_s) {
@@ -331,21 +323,17 @@ void add_recording(PyObject* into) {
   add_runs(module);
   add_loader_bindings(into);
   add_transport(into);
-  add_annotation(into);
-  add_steps(into);
-  add_remote_calls(into);
+  add_marks(into);
   add_watched_batches(into);
-  add_thread_calls(into);
-  add_frame_locals(into);
+  add_frames(into);
   module.def(
       "calls_can_be_timed", [](py::handle object) { return ObjectCalls::possible(object.ptr()); },
       py::arg("called"),
       "Whether `TimedFetch` can time calls of this object: its class was defined in Python.");
   add_pipeline(into);
   add_process_channel(into);
-  if (!add_timed_callable(into) || !add_timed_iterator(into) || !add_operator_iterator(into) ||
-      !add_queue(into) || !add_hooked_call(into) || !add_thread_queue_hooks(into) ||
-      !add_timed_dataset(into) || !add_timed_fetch(into) || !add_queue_call(into) || !add_timed_next(into)) {
+  if (!add_timed_calls(into) || !add_queue(into) || !add_hooked_call(into) || !add_thread_queue_hooks(into) ||
+      !add_timed_fetch(into) || !add_queue_call(into) || !add_timed_next(into)) {
     throw py::error_already_set();
   }
   install_device_clock();

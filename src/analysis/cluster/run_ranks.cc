@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headrace/profile/errors.h"
-#include "headrace/profile/rank_figures.h"
+#include "headrace/profile/profile.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/profile/snapshot.h"
 

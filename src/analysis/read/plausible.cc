@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "headrace/analysis/words.h"
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 
 namespace headrace::analysis {
 namespace {

@@ -107,15 +107,12 @@ DeliveryRing* BatchTracker::find_ring(int worker) noexcept {
   Worker& one = workers_[static_cast<std::size_t>(worker)];
   if (one.ring != nullptr) return one.ring;
   Segment& segment = session_.segment();
-  const std::uint32_t count =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < std::min(count, kMaxWorkers); ++i) {
-    const metrics::WorkerCell& cell = segment.workers()[i];
+  for (const metrics::WorkerCell& cell : segment.known_workers()) {
     if (cell.pass.load() != shape_.pass || cell.number.load() != worker ||
         cell.loader.load() != static_cast<std::uint32_t>(loader_->id() + 1)) {
       continue;
     }
-    one.ring = &segment.deliveries()[i];
+    one.ring = &segment.deliveries()[&cell - segment.workers()];
     return one.ring;
   }
   return nullptr;

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "headrace/profile/run_folder.h"
 #include "headrace/profile/sampler.h"
 
 namespace headrace::profile {

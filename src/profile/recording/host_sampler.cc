@@ -12,10 +12,9 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
-#include "host_cpu_limits.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
-#include "host_memory.h"
+#include "host_limits.h"
 #include "host_process_tree.h"
 #include "host_worker_cpu.h"
 
@@ -51,7 +50,6 @@ class ReadThrottle {
 
 using metrics::HostCell;
 using metrics::HostFigure;
-using metrics::kHostFigures;
 
 /// While no loop runs, baselines this fresh are good enough.
 constexpr std::int64_t kRestingNs = 900'000'000;
@@ -80,17 +78,6 @@ struct HostSampler::Impl {
   explicit Impl(Segment& segment_to_fill)
       : segment(segment_to_fill),
         cell(segment.host()),
-        covered(cell, HostFigure::covered),
-        tree_cpu(cell, HostFigure::tree_cpu),
-        process_cpu(cell, HostFigure::process_cpu),
-        other_ranks_cpu(cell, HostFigure::other_ranks_cpu),
-        busy(cell, HostFigure::busy),
-        throttled(cell, HostFigure::throttled),
-        io_pressure(cell, HostFigure::io_pressure),
-        cpu_pressure(cell, HostFigure::cpu_pressure),
-        memory_pressure(cell, HostFigure::memory_pressure),
-        refaulted(cell, HostFigure::refaulted),
-        swapped_in(cell, HostFigure::swapped_in),
         tree(current_pid()),
         workers(segment),
         cgroup(own_cgroup("/proc")),
@@ -99,6 +86,8 @@ struct HostSampler::Impl {
         cpus(allowed_cpus(current_pid())),
         // About 100 bytes a CPU; the interrupts behind them are cut off.
         stat_text(4096 + 256 * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)))) {
+    for (int which = 0; which < metrics::kHostFigures; ++which)
+      figures.emplace_back(cell, static_cast<HostFigure>(which));
     cell.begun.store(0);
     cell.cores.store(usable_cores(cpus.count(), quota.cores()));
   }
@@ -113,34 +102,20 @@ struct HostSampler::Impl {
   void refresh_limits() noexcept;
   void read_room(std::int64_t now) noexcept;
 
-  static void add(FigureTracker& figure, std::optional<std::int64_t> raw, std::int64_t now,
-                  std::int64_t loop_ns) noexcept {
+  FigureTracker& figure(HostFigure which) noexcept { return figures[static_cast<std::size_t>(which)]; }
+  void add(HostFigure which, std::optional<std::int64_t> raw, std::int64_t now,
+           std::int64_t loop_ns) noexcept {
     if (raw) {
-      figure.add(*raw, now, loop_ns);
+      figure(which).add(*raw, now, loop_ns);
     } else {
-      figure.fail();
+      figure(which).fail();
     }
-  }
-
-  std::array<FigureTracker*, kHostFigures> figures() noexcept {
-    return {&covered,     &tree_cpu,     &process_cpu,     &other_ranks_cpu, &busy,      &throttled,
-            &io_pressure, &cpu_pressure, &memory_pressure, &refaulted,       &swapped_in};
   }
 
   Segment& segment;
   HostCell& cell;
-  FigureTracker covered;
-  FigureTracker tree_cpu;
-  FigureTracker process_cpu;
-  FigureTracker other_ranks_cpu;
+  std::vector<FigureTracker> figures;              ///< by HostFigure
   std::optional<std::int64_t> other_ranks_cpu_ns;  ///< as told; unknown while there are no other ranks
-  FigureTracker busy;
-  FigureTracker throttled;
-  FigureTracker io_pressure;
-  FigureTracker cpu_pressure;
-  FigureTracker memory_pressure;
-  FigureTracker refaulted;
-  FigureTracker swapped_in;
 
   ProcessTree tree;
   WorkerCpuReader workers;
@@ -169,7 +144,7 @@ struct HostSampler::Impl {
 
 void HostSampler::Impl::begin() noexcept {
   cell.grid.reset();
-  for (FigureTracker* figure : figures()) figure->begin();
+  for (FigureTracker& each : figures) each.begin();
   workers.begin();
   cell.begun.store(1);
 }
@@ -178,9 +153,9 @@ void HostSampler::Impl::close_windows(std::int64_t loop_ns) noexcept {
   cell.grid.advance(
       loop_ns,
       [&](std::uint32_t index, std::int64_t) {
-        for (int figure = 0; figure < kHostFigures; ++figure) {
-          cell.windows.at(static_cast<int>(index), figure)
-              .store(cell.totals[static_cast<std::size_t>(figure)].load());
+        for (int which = 0; which < metrics::kHostFigures; ++which) {
+          cell.windows.at(static_cast<int>(index), which)
+              .store(cell.totals[static_cast<std::size_t>(which)].load());
         }
       },
       [&] { cell.windows.halve(); });
@@ -194,9 +169,9 @@ void HostSampler::Impl::sample(std::int64_t now) {
   if (reading.begun && cell.begun.load() == 0) begin();
   if (reading.begun) close_windows(reading.loop_ns);
 
-  covered.add(now, now, reading.loop_ns);
+  figure(HostFigure::covered).add(now, now, reading.loop_ns);
   read_process(now, reading.loop_ns);
-  if (other_ranks_cpu_ns) other_ranks_cpu.add(*other_ranks_cpu_ns, now, reading.loop_ns);
+  if (other_ranks_cpu_ns) figure(HostFigure::other_ranks_cpu).add(*other_ranks_cpu_ns, now, reading.loop_ns);
   pressure_pace.run_if_due(now, [&] { read_pressures(now, reading.loop_ns); });
   if (running)
     limits_pace.run_if_due(now, [&] {
@@ -217,22 +192,22 @@ void HostSampler::Impl::sample(std::int64_t now) {
 
 void HostSampler::Impl::read_process(std::int64_t now, std::int64_t loop_ns) noexcept {
   last_process_cpu_ns = metrics::Clock::process_cpu_ns();
-  process_cpu.add(last_process_cpu_ns, now, loop_ns);
+  figure(HostFigure::process_cpu).add(last_process_cpu_ns, now, loop_ns);
 }
 
 void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) noexcept {
-  add(throttled, quota.throttled_ns(), now, loop_ns);
+  add(HostFigure::throttled, quota.throttled_ns(), now, loop_ns);
   std::array<char, 512> text;
-  add(io_pressure, parse_pressure_ns(io.read(now, text)), now, loop_ns);
-  add(cpu_pressure, parse_pressure_ns(cpu.read(now, text)), now, loop_ns);
-  add(memory_pressure, memory.pressure_ns(), now, loop_ns);
+  add(HostFigure::io_pressure, parse_pressure_ns(io.read(now, text)), now, loop_ns);
+  add(HostFigure::cpu_pressure, parse_pressure_ns(cpu.read(now, text)), now, loop_ns);
+  add(HostFigure::memory_pressure, memory.pressure_ns(), now, loop_ns);
   const HostMemory::Traffic traffic = memory.traffic();
-  add(refaulted, traffic.refaulted_bytes, now, loop_ns);
-  add(swapped_in, traffic.swapped_in_bytes, now, loop_ns);
+  add(HostFigure::refaulted, traffic.refaulted_bytes, now, loop_ns);
+  add(HostFigure::swapped_in, traffic.swapped_in_bytes, now, loop_ns);
 }
 
 void HostSampler::Impl::read_busy(std::int64_t now, std::int64_t loop_ns) noexcept {
-  add(busy, parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns()), now, loop_ns);
+  add(HostFigure::busy, parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns()), now, loop_ns);
 }
 
 void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
@@ -246,7 +221,7 @@ void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
   tree_pace.run_if_due(now, [&] {
     const std::int64_t cpu_ns = tree.cpu_ns(last_process_cpu_ns);
     cell.live_tree_cpu_ns.store(cpu_ns);
-    tree_cpu.add(cpu_ns, now, loop_ns);
+    figure(HostFigure::tree_cpu).add(cpu_ns, now, loop_ns);
   });
 }
 
@@ -256,6 +231,7 @@ void HostSampler::Impl::refresh_limits() noexcept {
     // Other CPUs have other counters: go on from where these stand.
     cpus = allowed;
     const auto busy_ns = parse_busy_ns(stat.file.read(stat_text), cpus, tick_ns());
+    FigureTracker& busy = figure(HostFigure::busy);
     if (busy_ns && busy.has_baseline()) busy.rebase(*busy_ns);
   }
   cell.cores.store(usable_cores(cpus.count(), quota.cores()));
@@ -290,10 +266,10 @@ void HostSampler::set_other_ranks_cpu(std::int64_t total_ns) noexcept {
   impl_->other_ranks_cpu_ns = total_ns;
 }
 
-double HostSampler::process_cores() const noexcept { return impl_->process_cpu.rate(); }
+double HostSampler::process_cores() const noexcept { return impl_->figure(HostFigure::process_cpu).rate(); }
 bool HostSampler::cores_are_full() const noexcept {
-  return impl_->busy.has_baseline() &&
-         impl_->busy.rate() >= kNearlyAll * static_cast<double>(impl_->cpus.count());
+  const FigureTracker& busy = impl_->figure(HostFigure::busy);
+  return busy.has_baseline() && busy.rate() >= kNearlyAll * static_cast<double>(impl_->cpus.count());
 }
 
 }  // namespace headrace::profile

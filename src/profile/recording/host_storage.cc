@@ -56,4 +56,18 @@ std::string file_system_in_use(int pid, int tid) {
   return sleeps_in(pid, tid).starts_with(kFuse) ? "fuse" : "";
 }
 
+std::string state_of_thread(int pid, int tid) {
+  std::array<char, 64> path{};
+  std::array<char, 512> text;
+  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/stat", pid, tid);
+  const auto stat = parse_process_stat(KernelFile::read_once(path.data(), text), tick_ns());
+  if (!stat) return {};
+  if (stat->state == 'R') return "runs";
+  const std::string place = sleeps_in(pid, tid);
+  const std::string in = place.empty() || place == "0" ? "" : " in " + place;
+  if (stat->state == 'D') return "waits for storage" + in;
+  if (stat->state == 'T' || stat->state == 't') return "is stopped";
+  return "sleeps" + in;
+}
+
 }  // namespace headrace::profile

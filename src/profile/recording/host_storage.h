@@ -18,4 +18,8 @@ std::string sleeps_in(int pid, int tid);
 /// is not known. May throw std::bad_alloc.
 std::string file_system_in_use(int pid, int tid);
 
+/// "sleeps in futex_do_wait", "waits for storage in folio_wait_bit_common", "runs", "is stopped": as the
+/// kernel says it, without stopping the thread; "" if it is gone.
+std::string state_of_thread(int pid, int tid);
+
 }  // namespace headrace::profile

@@ -12,9 +12,9 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
-#include "host_cpu_limits.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
+#include "host_limits.h"
 #include "host_storage.h"
 #include "profile/file_systems.h"
 
@@ -178,9 +178,7 @@ void WorkerCpuReader::let_go(Slot& slot) noexcept {
 void WorkerCpuReader::sample(std::int64_t now, const metrics::LoopClock::Reading& reading,
                              std::int64_t budget_ns, const std::function<void(int, std::uint64_t)>& meet) {
   constexpr int kAtLeast = 4;
-  const std::uint32_t count =
-      std::min(kMaxWorkers, segment_.header().high_water[static_cast<std::size_t>(Section::workers)].load(
-                                std::memory_order_relaxed));
+  const std::uint32_t count = segment_.given_out(Section::workers);
   const std::int64_t deadline = metrics::Clock::now_ns() + budget_ns;
   for (std::uint32_t visited = 0; visited < count; ++visited) {
     if (visited >= kAtLeast && metrics::Clock::now_ns() > deadline) return;

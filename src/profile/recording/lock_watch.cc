@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headrace/profile/process_identity.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
@@ -52,19 +53,11 @@ ThreadLook LockWatch::look_at(Thread* thread) {
   return look;
 }
 
-std::uint32_t LockWatch::used(Section section) const noexcept {
-  return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
-}
-
 void LockWatch::look_at_operators(std::uintptr_t lock, std::optional<int> holder) {
   const int pid = current_pid();
-  const std::uint32_t workers = std::min(kMaxWorkers, used(Section::workers));
-  for (std::uint32_t i = 0; i < workers; ++i) {
-    const metrics::WorkerCell& worker = segment_.workers()[i];
+  for (const metrics::WorkerCell& worker : segment_.known_workers()) {
     const std::uint32_t account = worker.account.load();
-    const bool live =
-        worker.life.load(std::memory_order_acquire) ==  // pairs with the publication of pid, tid
-        static_cast<std::uint32_t>(metrics::WorkerLife::live);
+    const bool live = is_live(worker);
     const bool in_operator = account >= metrics::kOperatorAccount;
     const bool between_calls = account == static_cast<std::uint32_t>(metrics::WorkerState::idle);
     if ((!in_operator && !between_calls) || !live || worker.pid.load() != pid) continue;
@@ -80,8 +73,8 @@ void LockWatch::look_at_operators(std::uintptr_t lock, std::optional<int> holder
 
 void LockWatch::look_at_loops(std::uintptr_t lock, std::optional<int> holder) {
   const int pid = current_pid();
-  for (std::uint32_t i = 0; i < std::min(kMaxLoaders, used(Section::loaders)); ++i) {
-    metrics::SinkCell& sink = segment_.loaders()[i].sink;
+  for (LoaderRecord& loader : segment_.known_loaders()) {
+    metrics::SinkCell& sink = loader.sink;
     const std::uint32_t index = sink.worker.load();
     if (sink.active.load() == 0 || index == 0 || index > kMaxWorkers) continue;
     const metrics::WorkerCell& worker = segment_.workers()[index - 1];

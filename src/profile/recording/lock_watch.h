@@ -37,7 +37,6 @@ class LockWatch {
   Thread* find(const metrics::WorkerCell& worker) noexcept;
   Thread* find_or_add(const metrics::WorkerCell& worker);
   static ThreadLook look_at(Thread* thread);
-  std::uint32_t used(Section section) const noexcept;
 
   Segment& segment_;
   std::array<Thread, kMaxThreads> threads_;

@@ -1,9 +1,5 @@
 #include "headrace/profile/orphans.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -18,6 +14,7 @@
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/segment.h"
 #include "headrace/profile/segment_image.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 namespace {
@@ -28,35 +25,12 @@ constexpr std::time_t kStays = std::time_t{24} * 60 * 60;
 /// Limit for one start; the next one continues.
 constexpr int kAtOnce = 64;
 
-/// An open file; closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return fd_; }
-  bool ok() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
 /// <pid>-<start>-<n>.hrseg: the process may still run.
 bool may_run(const std::string& name) {
   char* end = nullptr;
   const long pid = std::strtol(name.c_str(), &end, 10);
   const std::uint64_t start = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
   return start != 0 && process_alive(static_cast<int>(pid), start);
-}
-
-/// Reads a segment's header; false if the file is none of this version.
-bool read_header(int fd, SegmentHeader& header) {
-  return pread(fd, static_cast<void*>(&header), sizeof(header), 0) == sizeof(header) &&
-         header.magic == kMagic && header.layout_version == kLayoutVersion &&
-         header.checksum == header_checksum(header);
 }
 
 /// Its owner belongs to another container that shares this memory, where its pid means nothing, and left a

@@ -1,13 +1,10 @@
 #include "headrace/profile/private_folder.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 
 #include "headrace/profile/regular_file.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 
@@ -51,10 +48,8 @@ int PrivateFolder::open_file(const std::string& name) const {
 }
 
 std::string PrivateFolder::read_line(const std::string& name) const {
-  const int fd = open_file(name);
-  if (fd < 0) return "";
-  const std::string text = read_short(fd);
-  close(fd);
+  const Descriptor file(open_file(name));
+  const std::string text = file.ok() ? read_short(file.get()) : "";
   return text.substr(0, text.find('\n'));
 }
 

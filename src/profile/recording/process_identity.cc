@@ -8,6 +8,7 @@
 #include <array>
 #include <string_view>
 
+#include "headrace/profile/layout.h"
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
@@ -39,9 +40,7 @@ bool process_alive(int pid, std::uint64_t start) noexcept {
 std::uint64_t boot_identity() noexcept {
   std::array<char, 1024> buffer;
   const std::string_view text = KernelFile::read_once("/proc/sys/kernel/random/boot_id", buffer);
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return text.empty() ? 0 : hash;
+  return text.empty() ? 0 : hash_of(text);
 }
 
 std::uint64_t pid_namespace() noexcept {

@@ -1,16 +1,13 @@
 #include "headrace/profile/rank_neighbours.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <cstddef>
 
 #include "headrace/profile/layout.h"
 #include "headrace/profile/live_pointer.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
+#include "headrace/profile/segment.h"
+#include "profile/file_calls.h"
 
 namespace headrace::profile {
 namespace {
@@ -19,23 +16,15 @@ constexpr std::int64_t kLookAgainNs = 5'000'000'000;
 
 /// The tree's CPU counter of a live segment of this machine and boot; -1 if there is none.
 std::int64_t read_cpu_ns(const std::string& path) noexcept {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return -1;
-  alignas(SegmentHeader) std::array<char, sizeof(SegmentHeader)> bytes{};
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  SegmentHeader header;
+  if (!file.ok() || !read_header(file.get(), header) || header.boot != boot_identity() ||
+      header.owner_pid == current_pid())
+    return -1;
+  const auto offset = info_of(Section::host).offset + offsetof(metrics::HostCell, live_tree_cpu_ns);
   std::int64_t cpu_ns = -1;
-  if (pread(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size())) {
-    const auto& header = *reinterpret_cast<const SegmentHeader*>(bytes.data());
-    const bool ours = header.magic == kMagic && header.layout_version == kLayoutVersion &&
-                      header.checksum == header_checksum(header) && header.boot == boot_identity() &&
-                      header.owner_pid != current_pid();
-    if (ours) {
-      const auto offset = header.sections[static_cast<std::size_t>(Section::host)].offset +
-                          offsetof(metrics::HostCell, live_tree_cpu_ns);
-      if (pread(fd, &cpu_ns, sizeof(cpu_ns), static_cast<off_t>(offset)) != sizeof(cpu_ns)) cpu_ns = -1;
-    }
-  }
-  close(fd);
-  return cpu_ns;
+  const bool whole = pread(file.get(), &cpu_ns, sizeof(cpu_ns), static_cast<off_t>(offset)) == sizeof(cpu_ns);
+  return whole ? cpu_ns : -1;
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ int loader_of(const Record& record) {
   return static_cast<int>(record.loader.load()) - 1;
 }
 
-void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
+void raise_high_water(Segment& segment, Section section, std::uint32_t to) {
+  std::atomic<std::uint32_t>& mark = segment.header().high_water[static_cast<std::size_t>(section)];
   std::uint32_t seen = mark.load(std::memory_order_relaxed);
   while (seen < to && !mark.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
   }
@@ -53,31 +54,24 @@ void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
 
 }  // namespace
 
-std::uint32_t Registry::given_out(Section section) const noexcept {
-  const auto which = static_cast<std::size_t>(section);
-  return std::min(segment_.header().high_water[which].load(std::memory_order_relaxed),
-                  segment_.header().sections[which].count);
-}
-
 // Before anybody looks at or claims a record that was never given out: its pages may still be a hole of the
 // file. Two processes may do it at once; both have done it before one of them raises the high-water mark.
 bool Registry::back_record(Section section, std::uint32_t index) noexcept {
-  if (index < given_out(section)) return true;
+  if (index < segment_.given_out(section)) return true;
   return segment_.back_record(section, index) &&
          (section != Section::workers || segment_.back_record(Section::deliveries, index));
 }
 
 int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section,
                     std::uint32_t free_value, std::uint32_t claimed_value) {
-  const std::uint32_t count = segment_.header().sections[static_cast<std::size_t>(section)].count;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < info_of(section).count; ++i) {
     if (!back_record(section, i)) return -1;
     auto* life = reinterpret_cast<std::atomic<std::uint32_t>*>(reinterpret_cast<char*>(first) + stride * i);
     std::uint32_t expected = free_value;
     // Acquire pairs with the release of whoever freed the record: its old contents are settled.
     if (life->load(std::memory_order_relaxed) == free_value &&
         life->compare_exchange_strong(expected, claimed_value, std::memory_order_acquire)) {
-      raise_high_water(segment_.header().high_water[static_cast<std::size_t>(section)], i + 1);
+      raise_high_water(segment_, section, i + 1);
       return static_cast<int>(i);
     }
   }
@@ -86,7 +80,7 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
 
 metrics::RemoteCell* Registry::remote_cell(std::uint32_t owner) noexcept {
   metrics::RemoteCell* cells = segment_.remotes();
-  for (std::uint32_t i = 0; i < given_out(Section::remotes); ++i) {
+  for (std::uint32_t i = 0; i < segment_.given_out(Section::remotes); ++i) {
     if (cells[i].owner.load(std::memory_order_relaxed) == owner) return &cells[i];
   }
   const int found = claim(&cells[0].owner, sizeof(metrics::RemoteCell), Section::remotes, 0, owner);
@@ -94,9 +88,9 @@ metrics::RemoteCell* Registry::remote_cell(std::uint32_t owner) noexcept {
 }
 
 metrics::RemoteTraffic* Registry::remote_traffic() noexcept {
-  if (given_out(Section::remote_traffic) == 0) {
+  if (segment_.given_out(Section::remote_traffic) == 0) {
     if (!segment_.back_record(Section::remote_traffic, 0)) return nullptr;
-    raise_high_water(segment_.header().high_water[static_cast<std::size_t>(Section::remote_traffic)], 1);
+    raise_high_water(segment_, Section::remote_traffic, 1);
   }
   return &segment_.remote_traffic();
 }
@@ -151,7 +145,7 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
     bool taken = false;
     int first_free = -1;
     for (std::size_t i = 0; i < records.size(); ++i) {
-      const bool is_new = i >= given_out(section);
+      const bool is_new = i >= segment_.given_out(section);
       // Behind the records that were ever given out there are only free ones; the first of them will do.
       if (is_new && first_free >= 0) break;
       if (is_new && !back_record(section, static_cast<std::uint32_t>(i))) break;
@@ -172,8 +166,7 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
     auto& life = records[static_cast<std::size_t>(first_free)].life;
     if (!life.compare_exchange_strong(expected, life_of(RecordLife::claimed), std::memory_order_acquire))
       continue;
-    raise_high_water(segment_.header().high_water[static_cast<std::size_t>(section)],
-                     static_cast<std::uint32_t>(first_free) + 1);
+    raise_high_water(segment_, section, static_cast<std::uint32_t>(first_free) + 1);
     found.id = first_free;
     found.is_new = true;
     return found;
@@ -264,7 +257,7 @@ int Registry::annotation_id(std::string_view name) {
         names[i].life.compare_exchange_strong(free, life_of(RecordLife::claimed),
                                               std::memory_order_acquire)) {
       names[i].name.assign(name);
-      raise_high_water(segment_.header().high_water[static_cast<std::size_t>(Section::annotations)], i + 1);
+      raise_high_water(segment_, Section::annotations, i + 1);
       // Release: a reader that sees it live sees its name.
       names[i].life.store(life_of(RecordLife::live), std::memory_order_release);
       return static_cast<int>(i);
@@ -312,14 +305,12 @@ int Registry::queue_id(const QueueSpec& spec) {
 }
 
 int Registry::reopened_loader(std::string_view base, std::uint64_t identity) {
-  LoaderRecord* records = segment_.loaders();
-  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
+  for (LoaderRecord& record : segment_.known_loaders()) {
     std::uint32_t closed = life_of(RecordLife::closed);
-    if (records[i].life.load(std::memory_order_acquire) == closed && records[i].identity.load() == identity &&
-        is_numbered(records[i].name.view(), base) &&
-        records[i].life.compare_exchange_strong(closed, life_of(RecordLife::live),
-                                                std::memory_order_acq_rel)) {
-      return static_cast<int>(i);
+    if (record.life.load(std::memory_order_acquire) == closed && record.identity.load() == identity &&
+        is_numbered(record.name.view(), base) &&
+        record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel)) {
+      return static_cast<int>(&record - segment_.loaders());
     }
   }
   return -1;
@@ -332,11 +323,9 @@ int Registry::loader_id(std::string_view base, int source_operator, std::uint64_
     if (reopened >= 0) return reopened;
   }
   const auto name_taken = [&](const std::string& name) {
-    for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
-      if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name)
-        return true;
-    }
-    return false;
+    return std::ranges::any_of(segment_.known_loaders(), [&](const LoaderRecord& record) {
+      return is_live(record.life.load(std::memory_order_acquire)) && record.name.view() == name;
+    });
   };
   int number = 1;
   while (name_taken(numbered(base, number))) ++number;
@@ -357,13 +346,10 @@ int Registry::loader_id(std::string_view base, int source_operator, std::uint64_
 }
 
 bool Registry::feeds_another(std::uint32_t op, int loader) const noexcept {
-  const LoaderRecord* records = segment_.loaders();
-  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
-    if (static_cast<int>(i) != loader && is_live(records[i].life.load(std::memory_order_acquire)) &&
-        records[i].source_operator.load() == op + 1)
-      return true;
-  }
-  return false;
+  return std::ranges::any_of(segment_.known_loaders(), [&](const LoaderRecord& record) {
+    return &record - segment_.loaders() != loader && is_live(record.life.load(std::memory_order_acquire)) &&
+           record.source_operator.load() == op + 1;
+  });
 }
 
 metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {

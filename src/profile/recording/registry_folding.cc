@@ -11,20 +11,16 @@
 namespace headrace::profile {
 
 bool Registry::is_crowded() const noexcept {
-  Segment& segment = segment_;
-  std::uint32_t used_workers = 0;
-  std::uint32_t used_cells = 0;
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    used_workers += segment.workers()[i].life.load(std::memory_order_relaxed) != 0 ? 1 : 0;
-  }
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i)
-    used_cells += segment.cells()[i].owner.load() != 0 ? 1 : 0;
+  const auto used_workers = std::ranges::count_if(segment_.known_workers(), [](const auto& worker) {
+    return worker.life.load(std::memory_order_relaxed) != 0;
+  });
+  const auto used_cells =
+      std::ranges::count_if(segment_.known_cells(), [](const auto& cell) { return cell.owner.load() != 0; });
   return used_workers > kMaxWorkers * 3 / 4 || used_cells > kMaxCells * 3 / 4;
 }
 
 // Workers that stood at the same place of the graph are folded together, so the graph survives them.
 metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving) {
-  metrics::WorkerCell* workers = segment_.workers();
   const auto same_place = [&](const metrics::WorkerCell& worker) {
     for (std::size_t i = 0; i < worker.edges.size(); ++i) {
       if (worker.edges[i].queue.load() != leaving.edges[i].queue.load()) return false;
@@ -32,10 +28,10 @@ metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving
     }
     return true;
   };
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
+  for (metrics::WorkerCell& worker : segment_.known_workers()) {
     const bool is_retired =
-        workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
-    if (is_retired && same_place(workers[i])) return &workers[i];
+        worker.life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
+    if (is_retired && same_place(worker)) return &worker;
   }
   metrics::WorkerCell* worker = claim_worker(metrics::Clock::now_ns());
   if (worker == nullptr) return nullptr;
@@ -48,17 +44,20 @@ metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving
   return worker;
 }
 
+std::vector<metrics::OperatorCell*> Registry::cells_of(std::uint32_t worker) {
+  std::vector<metrics::OperatorCell*> owned;
+  for (metrics::OperatorCell& cell : segment_.known_cells()) {
+    if (cell.owner.load() == worker + 1) owned.push_back(&cell);
+  }
+  return owned;
+}
+
 // A worker that died in the middle of something: what was open is counted to its last sign of life.
 void Registry::settle_gone(std::uint32_t index) {
   metrics::WorkerCell& worker = segment_.workers()[index];
-  if (worker.life.load(std::memory_order_acquire) != life_of(metrics::WorkerLife::live)) return;
-  if (worker.account.load() >= metrics::kOperatorAccount + kMaxCells) return;
-  std::vector<metrics::OperatorCell*> owned;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (segment_.cells()[i].owner.load() == index + 1) owned.push_back(&segment_.cells()[i]);
-  }
+  if (!is_live(worker) || worker.account.load() >= metrics::kOperatorAccount + kMaxCells) return;
   metrics::WorkerProbe probe;
-  probe.take_over(worker, segment_.cells(), owned, segment_.header().loop_clock);
+  probe.take_over(worker, segment_.cells(), cells_of(index), segment_.header().loop_clock);
   probe.finish(worker.last_alive_ns.load());
 }
 
@@ -66,9 +65,7 @@ void Registry::settle_gone(std::uint32_t index) {
 void Registry::forget_start_up(std::uint32_t index) {
   metrics::WorkerCell& worker = segment_.workers()[index];
   if (worker.begun.load() != 0) return;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (segment_.cells()[i].owner.load() == index + 1) restart_cell(segment_.cells()[i]);
-  }
+  for (metrics::OperatorCell* cell : cells_of(index)) restart_cell(*cell);
   restart_worker(worker);
 }
 
@@ -76,20 +73,15 @@ void Registry::fold_worker(std::uint32_t index) {
   metrics::WorkerCell& worker = segment_.workers()[index];
   metrics::WorkerCell* retired = retired_worker(worker);
   if (retired == nullptr) return;
-  metrics::OperatorCell* cells = segment_.cells();
   settle_gone(index);
   const bool begun = segment_.header().loop_clock.read(0).begun;
   const auto retired_owner = static_cast<std::uint32_t>(retired - segment_.workers()) + 1;
   if (begun) forget_start_up(index);
   if (begun) forget_start_up(retired_owner - 1);
-  std::vector<metrics::OperatorCell*> retired_cells;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (cells[i].owner.load() == retired_owner) retired_cells.push_back(&cells[i]);
-  }
+  const std::vector<metrics::OperatorCell*> retired_cells = cells_of(retired_owner - 1);
   widen_retired(*retired, retired_cells, worker.grid.doublings.load());
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    metrics::OperatorCell& cell = cells[i];
-    if (cell.owner.load() != index + 1) continue;
+  for (metrics::OperatorCell* owned : cells_of(index)) {
+    metrics::OperatorCell& cell = *owned;
     align_windows(*retired, worker, cell);
     const auto same = std::find_if(retired_cells.begin(), retired_cells.end(), [&](const auto* candidate) {
       return candidate->operator_id.load() == cell.operator_id.load() &&
@@ -115,15 +107,14 @@ void Registry::fold_worker(std::uint32_t index) {
 
 int Registry::fold_finished_workers() {
   int folded = 0;
-  metrics::WorkerCell* workers = segment_.workers();
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    const std::uint32_t life = workers[i].life.load(std::memory_order_acquire);
+  for (metrics::WorkerCell& worker : segment_.known_workers()) {
+    const std::uint32_t life = worker.life.load(std::memory_order_acquire);
     bool gone = life == life_of(metrics::WorkerLife::finished);
-    if (life == life_of(metrics::WorkerLife::live) && workers[i].pid.load() != current_pid()) {
-      gone = !process_alive(workers[i].pid.load(), workers[i].process_start.load());
+    if (life == life_of(metrics::WorkerLife::live) && worker.pid.load() != current_pid()) {
+      gone = !process_alive(worker.pid.load(), worker.process_start.load());
     }
     if (!gone) continue;
-    fold_worker(i);
+    fold_worker(static_cast<std::uint32_t>(&worker - segment_.workers()));
     ++folded;
   }
   return folded;
@@ -133,11 +124,9 @@ bool Registry::owned_here() const noexcept { return segment_.header().owner_pid 
 
 bool Registry::fold_loader() {
   if (!owned_here()) return false;
-  LoaderRecord* records = segment_.loaders();
   LoaderRecord* target = nullptr;
   LoaderRecord* oldest = nullptr;
-  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
-    LoaderRecord& record = records[i];
+  for (LoaderRecord& record : segment_.known_loaders()) {
     if (record.life.load(std::memory_order_acquire) != life_of(RecordLife::closed)) continue;
     if (record.folded.load() > 0) {
       target = &record;
@@ -146,7 +135,7 @@ bool Registry::fold_loader() {
     }
   }
   if (oldest == nullptr) return false;
-  forget_loader(static_cast<std::uint32_t>(oldest - records));
+  forget_loader(static_cast<std::uint32_t>(oldest - segment_.loaders()));
   if (target == nullptr) {
     oldest->name.assign("(earlier loaders)");
     oldest->identity.store(0);
@@ -170,8 +159,8 @@ void Registry::forget_loader(std::uint32_t index) {
     segment_.history().disown(kind, index + 1);
   constexpr std::uint32_t kNobodys = ~std::uint32_t{0};
   const std::uint32_t its = index + 1;
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    if (segment_.workers()[i].loader.load() == its) segment_.workers()[i].loader.store(kNobodys);
+  for (metrics::WorkerCell& worker : segment_.known_workers()) {
+    if (worker.loader.load() == its) worker.loader.store(kNobodys);
   }
   for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
     OperatorRecord& record = segment_.operators()[i];
@@ -179,30 +168,28 @@ void Registry::forget_loader(std::uint32_t index) {
     if (record.loader.load() == its || i + 1 == loader.source_operator.load()) free_operator(i);
   }
   loader.source_operator.store(0);
-  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
-    QueueRecord& record = segment_.queues()[i];
+  for (QueueRecord& record : segment_.known_queues()) {
     if (!is_live(record.life.load(std::memory_order_acquire)) || record.loader.load() != its) continue;
     record.loader.store(kNobodys);
-    if (record.life.load(std::memory_order_acquire) == life_of(RecordLife::closed)) free_queue(i);
+    if (record.life.load(std::memory_order_acquire) == life_of(RecordLife::closed))
+      free_queue(static_cast<std::uint32_t>(&record - segment_.queues()));
   }
 }
 
 // Cells of workers that are gone are freed. Those of a thread that goes on stay its own, emptied: it may run
 // whatever operator gets this number next.
 void Registry::free_operator(std::uint32_t op) {
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    metrics::OperatorCell& cell = segment_.cells()[i];
+  for (metrics::OperatorCell& cell : segment_.known_cells()) {
     const std::uint32_t owner = cell.owner.load();
     if (owner == 0 || owner > kMaxWorkers || cell.operator_id.load() != op) continue;
-    const bool goes_on = segment_.workers()[owner - 1].life.load(std::memory_order_acquire) ==
-                         life_of(metrics::WorkerLife::live);
+    const bool goes_on = is_live(segment_.workers()[owner - 1]);
     empty_cell(cell);
     if (goes_on) continue;
     // Release pairs with the acquire of the next claim: nobody reads the old figures there.
     std::atomic_thread_fence(std::memory_order_release);
     cell.owner.store(0);
   }
-  for (std::uint32_t i = 0; i < given_out(Section::remotes); ++i) {
+  for (std::uint32_t i = 0; i < segment_.given_out(Section::remotes); ++i) {
     metrics::RemoteCell& cell = segment_.remotes()[i];
     if (cell.owner.load(std::memory_order_relaxed) != op + 1) continue;
     clear_remote(cell);
@@ -215,8 +202,8 @@ void Registry::free_operator(std::uint32_t op) {
 void Registry::free_queue(std::uint32_t queue) {
   QueueRecord& record = segment_.queues()[queue];
   segment_.history().disown(metrics::TrackKind::queue, queue + 1);
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    for (metrics::WorkerEdge& edge : segment_.workers()[i].edges) {
+  for (metrics::WorkerCell& worker : segment_.known_workers()) {
+    for (metrics::WorkerEdge& edge : worker.edges) {
       if (edge.queue.load() == queue + 1) edge.items.store(0);
     }
   }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <span>
 
 #include "headrace/profile/current.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/thread_context.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
@@ -63,13 +63,9 @@ std::uint32_t owner_of_account(Segment& segment, std::uint32_t account) noexcept
 
 /// The operator that another thread of this process is in; the training step's are of no use to a loader.
 std::uint32_t owner_by_other_threads(Segment& segment) noexcept {
-  const auto given_out =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
   const int pid = current_pid();
-  for (metrics::WorkerCell& worker : std::span(segment.workers(), std::min(given_out, kMaxWorkers))) {
-    if (worker.pid.load() != pid ||
-        worker.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live))
-      continue;
+  for (const metrics::WorkerCell& worker : segment.known_workers()) {
+    if (worker.pid.load() != pid || !is_live(worker)) continue;
     const std::uint32_t account = worker.account.load();
     if (account < metrics::kOperatorAccount || account >= metrics::kOperatorAccount + kMaxCells) continue;
     const metrics::OperatorCell& cell = segment.cells()[account - metrics::kOperatorAccount];
@@ -77,13 +73,6 @@ std::uint32_t owner_by_other_threads(Segment& segment) noexcept {
       return 1 + cell.operator_id.load();
   }
   return RemoteCell::kOfNoOperator;
-}
-
-/// FNV-1a: equal in every process of the run.
-std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-  return hash ^ hash >> 29;
 }
 
 }  // namespace
@@ -104,6 +93,7 @@ std::uint32_t remote_owner() noexcept {
 RemoteCall::RemoteCall(std::uint32_t owner, std::string_view target, bool is_retry, std::int64_t backoff_ns,
                        std::int64_t pause_ns) noexcept
     : target_hash_(hash_of(target)), owner_(owner) {
+  target_hash_ ^= target_hash_ >> 29;
   request_.began_ns = Clock::now_ns();
   request_.is_retry = is_retry;
   request_.backoff_ns = backoff_ns;

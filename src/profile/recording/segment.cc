@@ -32,10 +32,9 @@ bool file_size_allowed(std::size_t bytes) {
 
 /// Header and the small tables that every run uses.
 bool back_common_tables(void* base) {
-  const Layout layout = Layout::current();
   if (!metrics::back_pages(base, sizeof(SegmentHeader))) return false;
   for (const Section section : {Section::operators, Section::host, Section::tracks, Section::annotations}) {
-    const SectionInfo& info = layout.sections[static_cast<std::size_t>(section)];
+    const SectionInfo& info = info_of(section);
     if (!metrics::back_pages(static_cast<char*>(base) + info.offset, std::size_t{info.stride} * info.count))
       return false;
   }
@@ -97,12 +96,12 @@ std::uint64_t random_identity() {
   return identity == 0 ? 1 : identity;
 }
 
-void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
+void fill_header(SegmentHeader& header, int rank) {
   header.magic = kMagic;
   header.layout_version = kLayoutVersion;
   header.byte_order = kByteOrder;
-  header.total_bytes = layout.total_bytes;
-  header.sections = layout.sections;
+  header.total_bytes = kLayout.total_bytes;
+  header.sections = kLayout.sections;
   header.clock = metrics::Clock::calibrate();
   const metrics::ClockMoment opened = metrics::Clock::moment();
   header.opened_ns = opened.now_ns;
@@ -121,17 +120,16 @@ void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
 }  // namespace
 
 std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
-  const Layout layout = Layout::current();
   std::string problem;
   void* base = nullptr;
   std::string path;
   for (const std::string* candidate : {&places.first, &places.second}) {
     if (candidate->empty() || base != nullptr) continue;
     std::string reason;
-    if (candidate == &places.first && !has_room(*candidate, layout.total_bytes)) {
+    if (candidate == &places.first && !has_room(*candidate, kLayout.total_bytes)) {
       reason = candidate->substr(0, candidate->rfind('/', candidate->rfind('/') - 1)) + " is short of room";
     } else {
-      base = map_new_file(*candidate, layout.total_bytes, reason);
+      base = map_new_file(*candidate, kLayout.total_bytes, reason);
     }
     if (base != nullptr) {
       path = *candidate;
@@ -140,14 +138,14 @@ std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
     }
   }
   if (base == nullptr) {
-    base = mmap(nullptr, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    base = mmap(nullptr, kLayout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) throw std::bad_alloc();
     path.clear();
   }
-  std::unique_ptr<Segment> segment(new Segment(base, layout.total_bytes, path));
+  std::unique_ptr<Segment> segment(new Segment(base, kLayout.total_bytes, path));
   segment->problem_ = problem;
   segment->header().in_memory.store(path.empty() ? 1 : 0);
-  fill_header(segment->header(), layout, rank);
+  fill_header(segment->header(), rank);
   return segment;
 }
 
@@ -186,7 +184,7 @@ void Segment::unlink() noexcept {
 }
 
 bool Segment::back_record(Section section, std::uint32_t index) noexcept {
-  const SectionInfo& info = header().sections[static_cast<std::size_t>(section)];
+  const SectionInfo& info = info_of(section);
   return metrics::back_pages(static_cast<char*>(base_) + info.offset + std::size_t{info.stride} * index,
                              info.stride);
 }
@@ -199,6 +197,12 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
   return "";
 } catch (const std::exception& error) {
   return error.what();
+}
+
+bool read_header(int fd, SegmentHeader& header) noexcept {
+  return pread(fd, static_cast<void*>(&header), sizeof(header), 0) == sizeof(header) &&
+         header.magic == kMagic && header.layout_version == kLayoutVersion &&
+         header.checksum == header_checksum(header);
 }
 
 void write_copy(const SegmentImage& image, const std::string& path) {

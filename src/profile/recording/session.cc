@@ -1,8 +1,10 @@
 #include "headrace/profile/session.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -12,15 +14,12 @@
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/stages.h"
 #include "headrace/profile/unnamed_runs.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
 
 std::atomic<std::uint64_t> next_session_uid{1};
-
-bool is_live_worker(const metrics::WorkerCell& worker) noexcept {
-  return worker.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(metrics::WorkerLife::live);
-}
 
 bool is_busy(const metrics::WorkerCell& worker) noexcept {
   return worker.account.load() >= metrics::kOperatorAccount && worker.is_sink.load() == 0;
@@ -124,13 +123,9 @@ void Session::note_report(int loader) noexcept {
 }
 
 bool Session::all_reported() const noexcept {
-  const std::uint32_t loaders =
-      segment_->header().high_water[static_cast<std::size_t>(Section::loaders)].load(
-          std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < loaders; ++i) {
-    if (segment_->loaders()[i].sink.steps.load() != reported_steps_[i]) return false;
-  }
-  return true;
+  return std::ranges::equal(segment_->known_loaders(),
+                            std::span(reported_steps_).first(segment_->given_out(Section::loaders)), {},
+                            [](const LoaderRecord& loader) { return loader.sink.steps.load(); });
 }
 
 std::string Session::write_copy(const std::string& path) noexcept {
@@ -210,8 +205,7 @@ void Session::close_queue(int queue) noexcept {
   const std::int64_t now = metrics::Clock::now_ns();
   last.changed(0, now);
   registry_.leave_levels(segment_->queues()[queue].cell, now);
-  segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed),
-                                       std::memory_order_release);
+  segment_->queues()[queue].life.store(life_of(RecordLife::closed), std::memory_order_release);
 }
 
 int Session::loader_id(std::string_view name, int source_operator, std::uint64_t identity) {
@@ -223,8 +217,7 @@ int Session::loader_id(std::string_view name, int source_operator, std::uint64_t
 
 void Session::close_loader(int loader) noexcept {
   if (loader < 0) return;
-  segment_->loaders()[loader].life.store(static_cast<std::uint32_t>(RecordLife::closed),
-                                         std::memory_order_release);
+  segment_->loaders()[loader].life.store(life_of(RecordLife::closed), std::memory_order_release);
 }
 
 int Session::annotation_id(std::string_view name) {
@@ -282,15 +275,9 @@ void Session::loop_ended(std::int64_t now) noexcept {
 
 template <class Counts>
 int Session::count_busy(Counts&& counts) const noexcept {
-  Segment& segment = *segment_;
-  const std::uint32_t workers =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
-  int busy = 0;
-  for (std::uint32_t i = 0; i < workers; ++i) {
-    const metrics::WorkerCell& worker = segment.workers()[i];
-    busy += is_live_worker(worker) && is_busy(worker) && counts(worker) ? 1 : 0;
-  }
-  return busy;
+  return static_cast<int>(std::ranges::count_if(segment_->known_workers(), [&](const auto& worker) {
+    return is_live(worker) && is_busy(worker) && counts(worker);
+  }));
 }
 
 int Session::busy_workers() const noexcept {
@@ -312,10 +299,8 @@ int Session::in_service(int loader) const noexcept {
       segment.loaders()[loader].has_own_graph.load() == static_cast<std::uint32_t>(LoaderGraph::stages)) {
     return in_service_by_stages(loader);
   }
-  const std::uint32_t count =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
-  if (count <= 1) return kNobody;
-  const metrics::WorkerCell* workers = segment.workers();
+  const std::span<const metrics::WorkerCell> workers = segment.known_workers();
+  if (workers.size() <= 1) return kNobody;
   static_assert(kMaxQueues <= 64, "a set of queues is the bits of one word");
   const auto inputs_of = [](const metrics::WorkerCell& worker) {
     std::uint64_t inputs = 0;
@@ -349,13 +334,12 @@ int Session::in_service(int loader) const noexcept {
 
   std::uint64_t queues = 0;
   int unconnected = kNobody;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (!is_live_worker(workers[i])) continue;
-    if (workers[i].is_sink.load() != 0) {
-      queues |= inputs_of(workers[i]);
-    } else if (workers[i].edges[0].queue.load() == 0 && workers[i].loader.load() == 0 &&
-               is_busy(workers[i])) {
-      unconnected = operator_of(workers[i]);
+  for (const metrics::WorkerCell& worker : workers) {
+    if (!is_live(worker)) continue;
+    if (worker.is_sink.load() != 0) {
+      queues |= inputs_of(worker);
+    } else if (worker.edges[0].queue.load() == 0 && worker.loader.load() == 0 && is_busy(worker)) {
+      unconnected = operator_of(worker);
     }
   }
   if (queues == 0) return unconnected;
@@ -366,15 +350,14 @@ int Session::in_service(int loader) const noexcept {
     bool busy = false;
     std::uint64_t behind_busy = 0;
     std::uint64_t behind_waiting = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_live_worker(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues))
-        continue;
-      if (is_busy(workers[i])) {
-        candidate = operator_of(workers[i]);
-        behind_busy |= inputs_of(workers[i]);
+    for (const metrics::WorkerCell& worker : workers) {
+      if (!is_live(worker) || worker.is_sink.load() != 0 || !puts_to_any(worker, queues)) continue;
+      if (is_busy(worker)) {
+        candidate = operator_of(worker);
+        behind_busy |= inputs_of(worker);
         busy = true;
       } else {
-        behind_waiting |= inputs_of(workers[i]);
+        behind_waiting |= inputs_of(worker);
       }
     }
     if (busy && (behind_busy == 0 || !all_empty(behind_busy))) return candidate;
@@ -387,16 +370,12 @@ int Session::in_service(int loader) const noexcept {
 // what the sink waits for; one with an empty input works on what it has while the rest is further up.
 int Session::in_service_by_stages(int loader) const noexcept {
   Segment& segment = *segment_;
-  const auto given_out = [&](Section section) {
-    return segment.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
-  };
   constexpr std::size_t kMaxStages = 64;
   std::array<int, kMaxStages> busy;
   busy.fill(kNobody);
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    const metrics::WorkerCell& worker = segment.workers()[i];
+  for (const metrics::WorkerCell& worker : segment.known_workers()) {
     const std::uint32_t account = worker.account.load();
-    if (!is_live_worker(worker) || account < metrics::kOperatorAccount) continue;
+    if (!is_live(worker) || account < metrics::kOperatorAccount) continue;
     const std::uint32_t op =
         segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load() % kMaxOperators;
     const OperatorRecord& record = segment.operators()[op];
@@ -405,8 +384,7 @@ int Session::in_service_by_stages(int loader) const noexcept {
       busy[stage] = static_cast<int>(op);
   }
   std::uint64_t has_input = 0;
-  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
-    const QueueRecord& queue = segment.queues()[i];
+  for (const QueueRecord& queue : segment.known_queues()) {
     const std::uint32_t to = queue.to.load();
     if (static_cast<int>(queue.loader.load()) == loader + 1 && to > 0 && to <= kMaxStages &&
         queue.cell.occupancy.level.load() > 0) {
@@ -423,10 +401,8 @@ int Session::in_service_by_stages(int loader) const noexcept {
 }
 
 void Session::keep_alive() noexcept {
-  Segment& segment = *segment_;
   const std::int64_t now = metrics::Clock::now_ns();
-  const std::uint32_t count =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  const std::span<metrics::WorkerCell> workers = segment_->known_workers();
   {
     // Workers of other processes that are gone: nothing else makes room for their successors.
     const std::scoped_lock lock(mutex_);
@@ -434,9 +410,8 @@ void Session::keep_alive() noexcept {
   }
   int last_pid = 0;
   bool last_alive = false;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    metrics::WorkerCell& worker = segment.workers()[i];
-    if (!is_live_worker(worker)) continue;
+  for (metrics::WorkerCell& worker : workers) {
+    if (!is_live(worker)) continue;
     const int pid = worker.pid.load();
     if (pid != last_pid) {
       last_pid = pid;
@@ -445,7 +420,7 @@ void Session::keep_alive() noexcept {
     if (last_alive) worker.last_alive_ns.store(now);
   }
   if (owner()) registry_.leave_tracks_of_gone_writers();
-  segment.header().anchors.add_now();
+  segment_->header().anchors.add_now();
 }
 
 }  // namespace headrace::profile

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 #include "support/simulation/dataloader_model.h"
 #include "support/simulation/latency.h"
 #include "support/simulation/loader_engine.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "headrace/profile/profile_checks.h"
+#include "headrace/profile/profile_json.h"
 #include "support/simulation/engine.h"
 #include "support/simulation/latency.h"
 

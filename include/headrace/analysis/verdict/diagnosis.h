@@ -11,7 +11,7 @@
 
 #include "headrace/analysis/model/change.h"
 #include "headrace/analysis/read/evidence.h"
-#include "headrace/profile/parameter_value.h"
+#include "headrace/profile/loader_model.h"
 
 namespace headrace::analysis {
 

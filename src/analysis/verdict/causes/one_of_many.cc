@@ -6,7 +6,7 @@
 #include "headrace/analysis/read/cores.h"
 #include "headrace/analysis/read/shared_waits.h"
 #include "headrace/analysis/verdict/loader_advice.h"
-#include "headrace/profile/rank_figures.h"
+#include "headrace/profile/profile.h"
 #include "sentences.h"
 
 namespace headrace::analysis {

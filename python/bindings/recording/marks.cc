@@ -1,17 +1,30 @@
-// Requests to remote services, as the hooks around their clients report them. Crossing only.
+// Marks that a program sets: named ranges, parts of a training step, requests to remote services. Crossing only.
 #include <pybind11/pybind11.h>
 
 #include <string_view>
 
 #include "crossing.h"
+#include "headrace/profile/annotation.h"
 #include "headrace/profile/remote_call.h"
+#include "headrace/profile/step.h"
 
 namespace py = pybind11;
 
 namespace headrace::python {
 
-void add_remote_calls(PyObject* into) {
+void add_marks(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
+  module.def("annotate_begin", &profile::annotate_begin, py::arg("name"),
+             "Never raises; does nothing if nothing is recorded.");
+  module.def("annotate_end", &profile::annotate_end);
+  module.def(
+      "forward_began", &profile::forward_began,
+      "From any thread; the first in a step counts. Does nothing if no wrapped loop runs. Never raises.");
+  module.def("backward_ended", &profile::backward_ended,
+             "As `forward_began`, but the last in a step counts.");
+  module.def("update_began", &profile::update_began, "As `backward_ended`, if there is no other mark.");
+  module.def("step_begin", &profile::step_begin, "`forward_began` and the beginning of a range \"step\".");
+  module.def("step_end", &profile::step_end, "`backward_ended` and the end of that range.");
   using profile::RemoteCall;
   module.def("remote_owner", &profile::remote_owner,
              "Owner that requests of this thread are charged to; 0 if nothing is recorded.");

@@ -1,4 +1,5 @@
-// Worker states: each operator's without the time in others of its thread, each process' with its operators in turn.
+// Rows that stand for several parts of a profile: queues of a kind, the operators of a worker, an operator's states
+// without those of others in its thread.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,23 @@
 #include "headrace/profile/profile.h"
 
 namespace headrace::report {
+
+// --- queues ---
+
+/// Queues of one kind that every worker has (index[0], index[1], ...), more than `most_equal` of them, are
+/// one group under a name of its own; every other queue is one alone.
+struct QueueGroup {
+  std::string name;
+  std::vector<std::size_t> members;  ///< places in Profile::queues
+};
+std::vector<QueueGroup> queue_groups(const std::vector<profile::QueueProfile>& queues,
+                                     std::size_t most_equal = 4);
+
+/// The groups as queues: shares and levels are means, counts and waits are sums.
+std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues,
+                                          std::size_t most_equal = 4);
+
+// --- workers ---
 
 /// The states of one operator, with the time that its workers spend in other operators of the same thread
 /// apart from the time in which they wait.
