@@ -129,7 +129,7 @@ TEST_F(PipelineRecording, TheLedgerSumsToTheWaitAndNamesTheOperator) {
 }
 
 TEST_F(PipelineRecording, ABusySourceIsChargedForItsItems) {
-  auto pipeline = slow_source(400, 1).map("cheap", [](int item) { return item; }).batch(8);
+  auto pipeline = slow_source(100, 4).map("cheap", [](int item) { return item; }).batch(8);
   const Profile profile = profile_after(pipeline, 0.5);
   const double wait = profile.sink.getnext_wait.mean_s * static_cast<double>(profile.sink.getnext_wait.count);
   EXPECT_NEAR(ledger_sum(profile), wait, 0.01 * wait);
