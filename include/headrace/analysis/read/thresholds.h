@@ -12,9 +12,9 @@ namespace headrace::analysis {
 
 /// A part is the reason for a whole, a wait or a gain, from this share of it on.
 inline constexpr double kMostOf = 0.5;
-/// From this share on a part is nearly all of a whole, and below that one it does not matter: equal runs differ by as
-/// much. No stored case needs another value in the places that use these.
+/// A part is nearly all of a whole from this share on.
 inline constexpr double kNearlyAll = 0.9;
+/// A part below this share does not matter: equal runs differ by as much. No stored case needs another of the three.
 inline constexpr double kHardly = 0.1;
 
 /// Does the input cost the loop anything?
