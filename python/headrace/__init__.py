@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from headrace.transport import HostDevice, open_device
     from headrace.watch.tensors.watching import Watch, watch
 
-#: What the documentation teaches.
+#: Names that the documentation teaches.
 __all__ = [
     "Cluster",
     "Error",
@@ -75,7 +75,7 @@ __all__ = [
     "watch",
     "wrap",
 ]
-#: What answers, errors and older programs have beside it.
+#: Names of answers and errors, and of what older programs call; the documentation has others for the latter.
 __all__ += [
     "Comparison",
     "DeviceArray",
